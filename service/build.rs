@@ -1,16 +1,16 @@
-//! Makes the published document's JSON of the one that is written: no program parses YAML when it starts.
+//! Converts the contract from YAML to JSON, so that no program parses YAML at startup.
 
 use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
-const WRITTEN: &str = "../spec/partner-api.yaml";
+const CONTRACT: &str = "../spec/partner-api.yaml";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed={WRITTEN}");
-    let document: serde_json::Value = serde_yaml::from_str(&fs::read_to_string(WRITTEN)?)?;
-    let made = PathBuf::from(env::var("OUT_DIR")?).join("openapi.json");
-    fs::write(made, document.to_string())?;
+    println!("cargo::rerun-if-changed={CONTRACT}");
+    let document: serde_json::Value = serde_yaml::from_str(&fs::read_to_string(CONTRACT)?)?;
+    let json = PathBuf::from(env::var("OUT_DIR")?).join("openapi.json");
+    fs::write(json, document.to_string())?;
     Ok(())
 }

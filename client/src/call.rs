@@ -1,4 +1,4 @@
-//! From a generated call to an [`Answer`] or a [`Problem`].
+//! Responses of generated calls: [`Response`], or [`Problem`] in case of an error.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -11,80 +11,84 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::clock;
 use crate::generated::{Client, Error, ResponseValue, types};
+use crate::last_response;
 use crate::problem::Problem;
-use crate::seen;
 
-/// The path to which packages of measurements are posted.
+/// The path of `submit_measurement`.
 const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
 
-/// What every generated call's `send()` can be continued with.
+/// Extends the `send()` of every generated call.
 ///
-/// `send()` alone gives progenitor's own types; `send().answer()` gives an [`Answer`] that knows its request id and what is
-/// left of the quota, or a [`Problem`] that says what to do:
+/// `send()` alone returns progenitor's types. `send().response()` returns a [`Response`] with the request ID and the remaining quota, or a
+/// [`Problem`] with a remedy:
 ///
 /// ```no_run
 /// # async fn example(client: partner_api_client::Client) -> Result<(), partner_api_client::Problem> {
 /// use partner_api_client::Call as _;
 ///
-/// let health = client.get_health().send().answer().await?;
+/// let health = client.get_health().send().response().await?;
 /// println!("{} (request {:?})", health.server_time, health.request_id());
 /// # Ok(())
 /// # }
 /// ```
 pub trait Call<T: Send>: Future<Output = Result<ResponseValue<T>, Error<types::Error>>> + Send + Sized {
-    /// Waits for the answer.
-    fn answer(self) -> impl Future<Output = Result<Answer<T>, Problem>> + Send {
+    /// Waits for the response.
+    fn response(self) -> impl Future<Output = Result<Response<T>, Problem>> + Send {
         async {
-            let (outcome, seen) = seen::watch(self).await;
-            outcome.map(Answer).map_err(|error| Problem::of(error, &seen))
+            let (outcome, last) = last_response::track(self).await;
+            match outcome {
+                Ok(value) => Ok(Response(value)),
+                Err(Error::UnexpectedResponse(response)) => Err(Problem::of_undeclared(response).await),
+                Err(error) => Err(Problem::of(error, &last)),
+            }
         }
     }
 }
 
 impl<T: Send, F: Future<Output = Result<ResponseValue<T>, Error<types::Error>>> + Send> Call<T> for F {}
 
-/// What the service answered: the body, to which this dereferences, and what its headers say.
+/// A response of the service. It dereferences to the body and has accessors for the headers.
 #[derive(Debug)]
-pub struct Answer<T>(ResponseValue<T>);
+pub struct Response<T>(ResponseValue<T>);
 
-impl<T> Answer<T> {
-    /// The body.
+impl<T> Response<T> {
+    /// Returns the body.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
 
-    /// 200, or 201 for what is new.
+    /// Returns the status: 200, or 201 if something was created.
     pub fn status(&self) -> StatusCode {
         self.0.status()
     }
 
-    /// All headers.
+    /// Returns all headers.
     pub fn headers(&self) -> &HeaderMap {
         self.0.headers()
     }
 
-    /// The id to quote to the operator.
+    /// Returns the request ID, which the operator needs to find the request.
     pub fn request_id(&self) -> Option<&str> {
         self.headers().get("x-request-id")?.to_str().ok()
     }
 
-    /// What is left of the key's quota.
+    /// Returns the remaining quota of the key.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         RateLimit::of(self.headers())
     }
 
-    /// When it was answered, by the service's clock, in whole seconds.
+    /// Returns the time of the response by the service's clock, in whole seconds.
     pub fn date(&self) -> Option<DateTime<Utc>> {
         clock::date(self.headers())
     }
 
-    /// The length of the body in bytes, where it was announced.
+    /// Returns the length of the body in bytes, if the response contains it.
     pub fn content_length(&self) -> Option<u64> {
         self.0.content_length()
     }
 }
 
-impl<T> Deref for Answer<T> {
+impl<T> Deref for Response<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -92,27 +96,30 @@ impl<T> Deref for Answer<T> {
     }
 }
 
-impl Answer<types::MeasurementResponse> {
-    /// Whether it is about *another* package of the same `external_id`: two measurements were given one id, the first one
-    /// stands, and nothing of this one was recorded but its bytes. Give this one an id of its own and send it again.
+impl Response<types::MeasurementResponse> {
+    /// Returns whether the response describes *another* package with the same `external_id`. That package is unchanged; of this one
+    /// only the bytes were recorded. Submit this one again with a new ID.
     pub fn is_payload_mismatch(&self) -> bool {
-        let told = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"true");
+        let is_true = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"true");
         self.data.payload_mismatch == Some(true)
-            || self.headers().get("x-idempotency-payload-mismatch").is_some_and(told)
+            || self
+                .headers()
+                .get("x-idempotency-payload-mismatch")
+                .is_some_and(is_true)
     }
 }
 
-/// What is left of the key's quota, from the `RateLimit` field of an answer.
+/// The remaining quota of the key, from the `RateLimit` header of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Requests that still pass in this window.
+    /// The number of requests left in this window.
     pub remaining: u32,
     /// The time until the next window.
     pub resets_in: Duration,
 }
 
 impl RateLimit {
-    /// Reads `"default";r=59;t=60`. Without the field, or with another form of it, nothing is known.
+    /// Parses a header such as `"default";r=59;t=60`. Returns `None` if it is missing or has another form.
     fn of(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get("ratelimit")?.to_str().ok()?;
         let parameter = |name: &str| {
@@ -125,22 +132,21 @@ impl RateLimit {
         })
     }
 
-    /// How long to wait before the next request, so that this many are left to others: not at all while there are more.
-    pub fn pause_leaving(&self, reserve: u32) -> Option<Duration> {
+    /// Returns the time to wait before the next request so that `reserve` requests are left to others, or `None` if more are left.
+    pub fn pause_with_reserve(&self, reserve: u32) -> Option<Duration> {
         (self.remaining <= reserve).then_some(self.resets_in)
     }
 }
 
-/// Sends a package of measurements as it stands in these bytes: nothing is read, changed or left out of it, members that this
-/// crate does not know included. Signed and retried like every call; without an `external_id` in the package an attempt whose
-/// outcome is unknown is not repeated.
+/// Submits the exact bytes of a package, including members that this crate does not know. The request is signed and retried like every
+/// call. Without an `external_id` in the package, an attempt whose outcome is unknown is not repeated.
 ///
 /// # Errors
-/// As of any call.
+/// See [`Call::response`].
 pub async fn submit_raw(
     client: &Client,
     package: impl Into<Bytes>,
-) -> Result<Answer<types::MeasurementResponse>, Problem> {
+) -> Result<Response<types::MeasurementResponse>, Problem> {
     let request = client
         .client()
         .post(format!("{}{MEASUREMENTS}", client.baseurl()))
@@ -162,12 +168,7 @@ pub async fn submit_raw(
             _ => Err(Error::UnexpectedResponse(response)),
         }
     };
-    send.answer().await
-}
-
-/// The `X-Request-Id` of an answer.
-pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
-    Some(headers.get("x-request-id")?.to_str().ok()?.to_owned())
+    send.response().await
 }
 
 #[cfg(test)]
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quota_is_read_from_its_field_or_unknown() {
+    fn the_quota_is_parsed_from_its_header_or_unknown() {
         let of = |value: &str| {
             RateLimit::of(
                 &[("ratelimit".parse().unwrap(), value.parse().unwrap())]
@@ -185,8 +186,8 @@ mod tests {
         };
         let limit = of(r#""default";r=3;t=17"#).unwrap();
         assert_eq!((limit.remaining, limit.resets_in), (3, Duration::from_secs(17)));
-        assert_eq!(limit.pause_leaving(2), None);
-        assert_eq!(limit.pause_leaving(3), Some(Duration::from_secs(17)));
+        assert_eq!(limit.pause_with_reserve(2), None);
+        assert_eq!(limit.pause_with_reserve(3), Some(Duration::from_secs(17)));
         for other in ["", "limit=60", r#""default";r=many;t=17"#, r#""default";r=3"#] {
             assert_eq!(of(other), None, "{other}");
         }

@@ -1,4 +1,4 @@
-//! The service's time, as far as this machine's clock does not tell it.
+//! A clock that can be corrected to the service's time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use chrono::{DateTime, Utc};
 use reqwest::header::{DATE, HeaderMap};
 
-/// This machine's clock, and by how many seconds the service's is ahead of it. Copies share what one of them learns.
+/// This machine's clock and the number of seconds by which the service's clock is ahead of it. Clones share the correction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     ahead: Arc<AtomicI64>,
 }
 
 impl Clock {
-    /// UNIX seconds for a timestamp. A clock before 1970 counts as 1970, which the service refuses with its own time.
+    /// Returns the corrected time in UNIX seconds. A time before 1970 becomes 0, which the service rejects with its own time.
     pub(crate) fn now(&self) -> u64 {
         Utc::now()
             .timestamp()
@@ -22,13 +22,13 @@ impl Clock {
             .unwrap_or_default()
     }
 
-    /// By how many seconds the service's clock was found to be ahead; negative when it is behind.
+    /// Returns the number of seconds by which the service's clock is ahead; negative if it is behind.
     pub(crate) fn ahead(&self) -> i64 {
         self.ahead.load(Ordering::Relaxed)
     }
 
-    /// Takes the service's time from an answer's `Date`; false without a usable one.
-    pub(crate) fn learn(&self, headers: &HeaderMap, now: DateTime<Utc>) -> bool {
+    /// Corrects the clock from the `Date` header of a response. Returns false if the header is missing or invalid.
+    pub(crate) fn correct(&self, headers: &HeaderMap, now: DateTime<Utc>) -> bool {
         let Some(date) = date(headers) else { return false };
         self.ahead
             .store(date.timestamp().saturating_sub(now.timestamp()), Ordering::Relaxed);
@@ -36,7 +36,7 @@ impl Clock {
     }
 }
 
-/// An answer's `Date`: the service's clock, in whole seconds.
+/// Returns the `Date` of a response: the service's time in whole seconds.
 pub(crate) fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
     let text = headers.get(DATE)?.to_str().ok()?;
     Some(DateTime::parse_from_rfc2822(text).ok()?.to_utc())
@@ -51,21 +51,21 @@ mod tests {
     }
 
     #[test]
-    fn a_date_moves_all_copies_of_a_clock_either_way() {
+    fn a_date_corrects_all_clones_of_a_clock() {
         let clock = Clock::default();
         let copy = clock.clone();
         let now = "2026-06-15T09:30:00Z".parse().unwrap();
-        assert!(clock.learn(&dated("Mon, 15 Jun 2026 09:40:00 GMT"), now));
+        assert!(clock.correct(&dated("Mon, 15 Jun 2026 09:40:00 GMT"), now));
         assert_eq!(copy.ahead(), 600);
-        assert!(clock.learn(&dated("Mon, 15 Jun 2026 09:20:00 GMT"), now));
+        assert!(clock.correct(&dated("Mon, 15 Jun 2026 09:20:00 GMT"), now));
         assert_eq!(copy.ahead(), -600);
     }
 
     #[test]
-    fn without_a_usable_date_nothing_is_learnt() {
+    fn a_missing_or_invalid_date_does_not_change_the_clock() {
         let clock = Clock::default();
         for headers in [HeaderMap::new(), dated("tomorrow")] {
-            assert!(!clock.learn(&headers, Utc::now()));
+            assert!(!clock.correct(&headers, Utc::now()));
         }
         assert_eq!(clock.ahead(), 0);
     }

@@ -1,17 +1,17 @@
-//! The codes of errors.
+//! Error codes.
 
 use std::fmt;
 
-/// Declares [`Code`]: each name with its word in the document.
+/// Declares [`Code`]: each variant with its value in the document.
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)+) => {
-        /// What went wrong, as the service's `error.code` says it. A code that this version of the crate does not know is
-        /// [`Other`](Self::Other): treat it by the answer's status.
+    ($($(#[$doc:meta])* $name:ident = $value:literal,)+) => {
+        /// The `error.code` of a response. A code that this version of the crate does not know is [`Other`](Self::Other): handle it by
+        /// the status of the response.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Code {
             $($(#[$doc])* $name,)+
-            /// One that came after this version of the crate.
+            /// A code that was added after this version of the crate.
             Other(String),
         }
 
@@ -19,20 +19,20 @@ macro_rules! codes {
             /// All codes that this version of the crate knows.
             pub const KNOWN: &[Self] = &[$(Self::$name),+];
 
-            /// The word in the document, such as `not_found`.
+            /// Returns the value in the document, such as `not_found`.
             pub fn as_str(&self) -> &str {
                 match self {
-                    $(Self::$name => $word,)+
-                    Self::Other(word) => word,
+                    $(Self::$name => $value,)+
+                    Self::Other(value) => value,
                 }
             }
         }
 
         impl From<String> for Code {
-            fn from(word: String) -> Self {
-                match word.as_str() {
-                    $($word => Self::$name,)+
-                    _ => Self::Other(word),
+            fn from(value: String) -> Self {
+                match value.as_str() {
+                    $($value => Self::$name,)+
+                    _ => Self::Other(value),
                 }
             }
         }
@@ -42,7 +42,7 @@ macro_rules! codes {
 codes! {
     /// 400: a parameter or the body is wrong; the message says which and how.
     InvalidRequest = "invalid_request",
-    /// 401: one of the four headers is absent, doubled or misshapen.
+    /// 401: one of the four headers is missing, repeated or malformed.
     MissingSignatureHeaders = "missing_signature_headers",
     /// 401: the key is not accepted here.
     InvalidKey = "invalid_key",
@@ -54,9 +54,9 @@ codes! {
     ReplayDetected = "replay_detected",
     /// 403: the key lacks the scope that the operation needs.
     ScopeRequired = "scope_required",
-    /// 404: there is no such thing, or it is not open to you.
+    /// 404: not found, or not accessible with this key.
     NotFound = "not_found",
-    /// 405: the path has no such method.
+    /// 405: the path does not support this method.
     MethodNotAllowed = "method_not_allowed",
     /// 408: the body did not arrive in time.
     RequestTimeout = "request_timeout",
@@ -64,34 +64,32 @@ codes! {
     PayloadTooLarge = "payload_too_large",
     /// 429: the key's quota is used up.
     RateLimited = "rate_limited",
-    /// 429: the address's quota is used up.
+    /// 429: the quota of the IP address is used up.
     IpRateLimited = "ip_rate_limited",
-    /// 500: a fault of the service.
+    /// 500: an internal error of the service.
     InternalError = "internal_error",
-    /// 503: the service cannot do it for the moment.
+    /// 503: the service is temporarily unavailable.
     ServiceUnavailable = "service_unavailable",
 }
 
 impl Code {
-    /// What to do about it, where that can be said.
+    /// Returns the remedy, if there is a general one that the service's message does not contain.
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match self {
             Self::ExpiredTimestamp => {
-                "this machine's clock and the server's differ by more than 300 s: synchronize the clock (NTP; \
-                 `timedatectl status` tells whether it is), and compare with `server_time` of GET /health"
+                "this machine's clock and the server's differ by more than 300 s: synchronize the clock with NTP (check it with \
+                 `timedatectl status`), and compare it with `server_time` of GET /health"
             }
             Self::InvalidSignature => {
-                "check that the secret belongs to this key id, and that nothing between here and the service \
-                 rewrites path, query or body"
+                "check that the secret belongs to this key ID, and that no proxy rewrites the path, the query or the body"
             }
             Self::InvalidKey => {
-                "check the key id and that it belongs to this address's environment; if they are right, ask the \
-                 operator whether the key is active and your address is admitted"
+                "check the key ID and that it belongs to the environment of this URL; if both are correct, ask the operator \
+                 whether the key is active and your IP address is allowed"
             }
-            Self::MissingSignatureHeaders => "look for a proxy that drops or doubles the X-Partner-* headers",
-            Self::ReplayDetected => "look for a proxy that sends requests twice",
-            Self::ScopeRequired => "ask the operator to give the key this scope",
-            Self::RateLimited | Self::IpRateLimited => "send less often, or ask the operator for a higher limit",
+            Self::MissingSignatureHeaders => "check whether a proxy drops or repeats the X-Partner-* headers",
+            Self::ReplayDetected => "check whether a proxy sends requests twice",
+            Self::RateLimited | Self::IpRateLimited => "send fewer requests, or ask the operator for a higher limit",
             _ => return None,
         })
     }
@@ -108,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_read_back_from_its_word_and_an_unknown_one_is_kept() {
+    fn codes_round_trip_and_an_unknown_one_is_kept() {
         for code in Code::KNOWN {
             assert_eq!(Code::from(code.to_string()), *code);
         }

@@ -1,4 +1,4 @@
-//! From an address, a key id and a secret to a client.
+//! Creates a client from a URL, a key ID and a secret.
 
 use std::time::Duration;
 
@@ -6,38 +6,39 @@ use partner_api_signing::{InvalidKeyId, InvalidSecret};
 use url::Url;
 
 use crate::generated::Client;
-use crate::hooks::{Hooks, Observer};
+use crate::hooks::{Hooks, Observer, SIGNED_PREFIX};
+use crate::pause::Pause;
 use crate::retry::RetryPolicy;
 
-/// How long a connection may take to be made.
+/// Timeout for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client with the default [`RetryPolicy`], for the service at `base_url` (without `/api/v1/partner`).
+/// Creates a client with the default [`RetryPolicy`] for the service at `base_url` (without `/api/v1/partner`). Sends nothing yet.
 ///
 /// # Errors
-/// [`ConnectError`] for an address, a key id or a secret that cannot be one. Nothing is sent yet.
+/// [`ConnectError`] if the URL, the key ID or the secret is invalid.
 pub fn connect(base_url: &str, key_id: &str, secret: &str) -> Result<Client, ConnectError> {
     Connector::new(base_url, key_id, secret)?.connect()
 }
 
-/// Why no client could be made. It never repeats the secret.
+/// The reason why a client could not be created. Its messages never contain the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The base address is not usable.
-    #[error("the base address {0}")]
+    /// The base URL is invalid.
+    #[error("the base URL {0}")]
     BaseUrl(String),
-    /// The key id is none.
+    /// The key ID is invalid.
     #[error(transparent)]
     KeyId(#[from] InvalidKeyId),
-    /// The secret is none.
+    /// The secret is invalid.
     #[error(transparent)]
     Secret(#[from] InvalidSecret),
-    /// The HTTP client could not be set up.
-    #[error("the HTTP client could not be set up: {0}")]
+    /// The HTTP client could not be created.
+    #[error("failed to create the HTTP client: {0}")]
     Http(#[source] reqwest::Error),
 }
 
-/// [`connect`] with choices.
+/// A builder of clients with more options than [`connect`].
 #[derive(Clone, Debug)]
 pub struct Connector {
     base_url: String,
@@ -46,21 +47,29 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// For the service at `base_url`: `http` or `https`, a path of its own is allowed and is not signed.
+    /// Creates a connector for the service at `base_url`, an `http` or `https` URL. Its path, if it has one, is not signed.
     ///
     /// # Errors
-    /// [`ConnectError`] for an address, a key id or a secret that cannot be one.
+    /// [`ConnectError`] if the URL, the key ID or the secret is invalid.
     pub fn new(base_url: &str, key_id: &str, secret: &str) -> Result<Self, ConnectError> {
-        let url = Url::parse(base_url).map_err(|error| ConnectError::BaseUrl(format!("cannot be read: {error}")))?;
-        let wrong = |reason: &str| Err(ConnectError::BaseUrl(reason.to_owned()));
-        if !matches!(url.scheme(), "http" | "https") {
-            return wrong("must begin with http:// or https://");
+        let invalid = |reason: &str| Err(ConnectError::BaseUrl(reason.to_owned()));
+        let has_scheme = ["http://", "https://"].iter().any(|scheme| {
+            base_url
+                .get(..scheme.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        });
+        if !has_scheme {
+            return invalid("must begin with http:// or https://");
         }
+        let url = Url::parse(base_url).map_err(|error| ConnectError::BaseUrl(format!("is not valid: {error}")))?;
         if url.query().is_some() || url.fragment().is_some() {
-            return wrong("must have no query and no fragment");
+            return invalid("must have no query and no fragment");
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return wrong("must have no user and no password");
+            return invalid("must have no user and no password");
+        }
+        if url.path().trim_end_matches('/').ends_with(SIGNED_PREFIX) {
+            return invalid("must not end with /api/v1/partner, which each request adds");
         }
         Ok(Self {
             base_url: url.as_str().trim_end_matches('/').to_owned(),
@@ -69,31 +78,38 @@ impl Connector {
         })
     }
 
-    /// How often and how long to retry.
+    /// Sets the retry policy.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.hooks = self.hooks.with_retry(policy);
         self
     }
 
-    /// Who is told of every attempt.
+    /// Sets an observer of all attempts.
     #[must_use]
     pub fn observer(mut self, observer: impl Observer) -> Self {
         self.hooks = self.hooks.with_observer(observer);
         self
     }
 
-    /// The HTTP client to use. It must not follow redirects: the signature is for one path only.
+    /// Sets a function that is called before each pause, for example to tell a person why nothing happens.
+    #[must_use]
+    pub fn on_pause(mut self, callback: impl Fn(&Pause) + Send + Sync + 'static) -> Self {
+        self.hooks = self.hooks.with_pause_callback(callback);
+        self
+    }
+
+    /// Sets the HTTP client. It must not follow redirects, because a signature covers one path only.
     #[must_use]
     pub fn http_client(mut self, http: reqwest::Client) -> Self {
         self.http = Some(http);
         self
     }
 
-    /// The client. Nothing is sent yet.
+    /// Creates the client. Sends nothing yet.
     ///
     /// # Errors
-    /// [`ConnectError::Http`] when the HTTP client cannot be set up (no usable certificate store, for example).
+    /// [`ConnectError::Http`] if the HTTP client could not be created, for example without a usable certificate store.
     pub fn connect(self) -> Result<Client, ConnectError> {
         let http = match self.http {
             Some(http) => http,
@@ -115,8 +131,8 @@ mod tests {
     const SECRET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
     #[test]
-    fn a_base_address_loses_its_trailing_slashes() {
-        for (given, kept) in [
+    fn trailing_slashes_of_the_base_url_are_removed() {
+        for (given, expected) in [
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
             ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
             (
@@ -124,14 +140,24 @@ mod tests {
                 "https://gateway.example/inspection",
             ),
         ] {
-            assert_eq!(Connector::new(given, KEY_ID, SECRET).unwrap().base_url, kept, "{given}");
+            assert_eq!(
+                Connector::new(given, KEY_ID, SECRET).unwrap().base_url,
+                expected,
+                "{given}"
+            );
         }
     }
 
     #[test]
-    fn an_unusable_base_address_is_refused_with_the_reason() {
+    fn an_invalid_base_url_is_rejected_with_the_reason() {
         for (given, reason) in [
-            ("127.0.0.1:8080", "cannot be read"),
+            ("127.0.0.1:8080", "must begin with http://"),
+            ("localhost:8080", "must begin with http://"),
+            ("http://", "is not valid"),
+            (
+                "https://host.example/api/v1/partner/",
+                "must not end with /api/v1/partner",
+            ),
             ("ftp://host.example", "http://"),
             ("http://host.example/?a=1", "no query"),
             ("http://host.example/#part", "no fragment"),
@@ -143,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_can_be_printed_holds_the_secret() {
+    fn neither_debug_output_nor_errors_contain_the_secret() {
         let connector = Connector::new("http://127.0.0.1:1", KEY_ID, SECRET).unwrap();
         assert!(!format!("{connector:?}").contains(SECRET));
         let client = connector.connect().unwrap();
         assert!(!format!("{client:?}").contains(SECRET));
         assert!(!format!("{:?}", client.get_health()).contains(SECRET));
-        let wrong = connect("http://127.0.0.1:1", KEY_ID, &SECRET.to_lowercase()).unwrap_err();
-        assert!(!format!("{wrong:?} {wrong}").contains(&SECRET.to_lowercase()));
+        let invalid = connect("http://127.0.0.1:1", KEY_ID, &SECRET.to_lowercase()).unwrap_err();
+        assert!(!format!("{invalid:?} {invalid}").contains(&SECRET.to_lowercase()));
     }
 }

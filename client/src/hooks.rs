@@ -1,7 +1,8 @@
-//! What happens around every generated call: signing, retries, observation.
+//! Hooks of the generated calls: signing, retries and observation.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use partner_api_signing::{Headers, KeyId, Secret, SigningError, UnsignedRequest, nonce_from};
@@ -14,26 +15,31 @@ use url::Url;
 use crate::clock::Clock;
 use crate::code::Code;
 use crate::generated::{Client, Error, types};
+use crate::last_response;
+use crate::pause::{Pause, PauseReason};
 use crate::retry::RetryPolicy;
-use crate::seen;
 
-/// The start of every signed path. What a base address has in front of it is not signed.
-const SIGNED_FROM: &str = "/api/v1/partner";
+/// The start of every signed path. A prefix before it, from the base URL, is not signed.
+pub(crate) const SIGNED_PREFIX: &str = "/api/v1/partner";
 
-/// The part of a path that is signed: from `/api/v1/partner`, whatever a gateway has in front of it.
+/// Returns the signed part of a path, which starts with `/api/v1/partner`. A gateway's prefix is removed.
 pub fn signed_path(path: &str) -> &str {
-    path.find(SIGNED_FROM).map_or(path, |at| &path[at..])
+    path.find(SIGNED_PREFIX).map_or(path, |at| &path[at..])
 }
 
-/// What every call of a [`Client`] shares: the key, the retry policy and the observer. `Debug` shows no secret.
+/// The state that all calls of a [`Client`] share: the key, the retry policy and the observer. `Debug` omits the secret.
 #[derive(Clone)]
 pub struct Hooks {
     key_id: KeyId,
     secret: Secret,
     retry: RetryPolicy,
     observer: Option<Arc<dyn Observer>>,
+    on_pause: Option<PauseCallback>,
     clock: Clock,
 }
+
+/// A function that is called before each pause.
+type PauseCallback = Arc<dyn Fn(&Pause) + Send + Sync>;
 
 impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,32 +50,32 @@ impl fmt::Debug for Hooks {
     }
 }
 
-/// One attempt that was answered. Of the request it has all but the signature headers.
+/// An attempt and its response, without the signature headers of the request.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The operation's `operationId`.
     pub operation_id: &'static str,
-    /// Which attempt at the call it was, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The request's method.
     pub method: Method,
-    /// The request's address.
+    /// The request's URL.
     pub url: Url,
-    /// The request's body, empty when it has none.
+    /// The request's body; empty if it has none.
     pub request_body: Bytes,
-    /// The answer's status.
+    /// The response's status.
     pub status: StatusCode,
-    /// The answer's headers.
+    /// The response's headers.
     pub headers: HeaderMap,
-    /// The answer's body, whole.
+    /// The response's complete body.
     pub body: Bytes,
 }
 
-/// Is told of every attempt that was answered, before the answer is used or retried. For logs and for tests.
+/// Receives every attempt that got a response, for logs and tests.
 ///
-/// With an observer every body is read whole before the call returns, the PDF's too.
+/// With an observer, every body is read completely before the call returns, including PDFs.
 pub trait Observer: Send + Sync + 'static {
-    /// Called once per answered attempt, in order.
+    /// Called once for each response, in order, before the response is used or the request is retried.
     fn observe(&self, exchange: &Exchange);
 }
 
@@ -80,38 +86,54 @@ impl<F: Fn(&Exchange) + Send + Sync + 'static> Observer for F {
 }
 
 impl Hooks {
-    /// Signs with this key; the default [`RetryPolicy`], no observer.
+    /// Creates hooks that sign with this key, with the default [`RetryPolicy`] and without an observer.
     pub fn new(key_id: KeyId, secret: Secret) -> Self {
         Self {
             key_id,
             secret,
             retry: RetryPolicy::default(),
             observer: None,
+            on_pause: None,
             clock: Clock::default(),
         }
     }
 
-    /// With another retry policy.
+    /// Replaces the retry policy.
     #[must_use]
     pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
-    /// With an observer, in place of the one before.
+    /// Replaces the observer.
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// By how many seconds the service's clock was found to be ahead of this machine's; negative when it is behind, 0 as long
-    /// as no request was refused for its timestamp. Requests are signed with the service's time.
+    /// Replaces the function that is called before each pause.
+    #[must_use]
+    pub fn with_pause_callback(mut self, callback: impl Fn(&Pause) + Send + Sync + 'static) -> Self {
+        self.on_pause = Some(Arc::new(callback));
+        self
+    }
+
+    /// Waits, after calling the function that was set for pauses.
+    pub(crate) async fn pause(&self, duration: Duration, reason: PauseReason) {
+        if let Some(callback) = &self.on_pause {
+            callback(&Pause { duration, reason });
+        }
+        tokio::time::sleep(duration).await;
+    }
+
+    /// Returns the number of seconds by which the service's clock is ahead of this machine's; negative if it is behind. The value is 0
+    /// until the service rejects a timestamp. Later requests are signed with the service's time.
     pub fn seconds_ahead(&self) -> i64 {
         self.clock.ahead()
     }
 
-    /// The four headers for sending `request` now, with a nonce that was never used.
+    /// Signs `request` with the current time and a new nonce. Returns the four headers.
     fn sign(&self, request: &Request) -> Result<Headers, SigningError> {
         let now = self.clock.now();
         let signed = UnsignedRequest {
@@ -123,7 +145,7 @@ impl Hooks {
         Headers::sign(&self.key_id, &self.secret, signed, now, &nonce_from(&rand::random()))
     }
 
-    /// A copy of `request`, signed; `None` when it cannot be copied or signed.
+    /// Returns a signed copy of `request`, or `None` if it cannot be copied or signed.
     fn signed_copy(&self, request: &Request) -> Option<Request> {
         let headers = self.sign(request).ok()?;
         let mut copy = request.try_clone()?;
@@ -133,8 +155,8 @@ impl Hooks {
         Some(copy)
     }
 
-    /// Shows the answer to the observer, if there is one.
-    async fn observed(
+    /// Passes the response to the observer, if there is one.
+    async fn observe(
         &self,
         request: &Request,
         operation_id: &'static str,
@@ -158,21 +180,21 @@ impl Hooks {
         Ok(head.with(body))
     }
 
-    /// Whether an answer says that this machine's clock is off, and the service's time could be taken from it. The answer is
-    /// given back as it was.
-    async fn learns_time(&self, response: Response) -> reqwest::Result<(Response, bool)> {
+    /// Corrects the clock if the response is `expired_timestamp` and has a valid `Date`. Returns the unchanged response and whether
+    /// the clock was corrected.
+    async fn correct_clock(&self, response: Response) -> reqwest::Result<(Response, bool)> {
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok((response, false));
         }
         let (head, body) = read(response).await?;
-        let code = serde_json::from_slice::<types::Error>(&body).map(|answer| Code::from(answer.error.code));
-        let is_learnt = code.is_ok_and(|code| code == Code::ExpiredTimestamp)
-            && self.clock.learn(&head.headers, chrono::Utc::now());
-        Ok((head.with(body), is_learnt))
+        let code = serde_json::from_slice::<types::Error>(&body).map(|body| Code::from(body.error.code));
+        let is_corrected = code.is_ok_and(|code| code == Code::ExpiredTimestamp)
+            && self.clock.correct(&head.headers, chrono::Utc::now());
+        Ok((head.with(body), is_corrected))
     }
 }
 
-/// All of an answer but its body.
+/// A response without its body.
 struct Head {
     status: StatusCode,
     version: reqwest::Version,
@@ -180,7 +202,7 @@ struct Head {
     headers: HeaderMap,
 }
 
-/// Reads an answer whole.
+/// Reads a complete response.
 async fn read(response: Response) -> reqwest::Result<(Head, Bytes)> {
     let head = Head {
         status: response.status(),
@@ -192,22 +214,22 @@ async fn read(response: Response) -> reqwest::Result<(Head, Bytes)> {
 }
 
 impl Head {
-    /// The answer again.
+    /// Rebuilds the response with its body.
     fn with(self, body: Bytes) -> Response {
         let mut rebuilt = http::Response::new(body);
         *rebuilt.status_mut() = self.status;
         *rebuilt.version_mut() = self.version;
         *rebuilt.headers_mut() = self.headers;
-        // The address travels as an extension, which only the builder sets.
-        if let Ok(addressed) = http::Response::builder().url(self.url).body(()) {
-            *rebuilt.extensions_mut() = addressed.into_parts().0.extensions;
+        // The URL is an extension that only reqwest's builder can set.
+        if let Ok(with_url) = http::Response::builder().url(self.url).body(()) {
+            *rebuilt.extensions_mut() = with_url.into_parts().0.extensions;
         }
         rebuilt.into()
     }
 }
 
 impl ClientHooks<Hooks> for Client {
-    /// Refuses what could not be signed: the generated calls make no such request.
+    /// Rejects requests that cannot be signed. The generated calls do not make any.
     async fn pre<E>(&self, request: &mut Request, _: &OperationInfo) -> Result<(), Error<E>> {
         if request.body().is_some() && body_bytes(request).is_none() {
             return Err(Error::InvalidRequest("a streamed body cannot be signed".to_owned()));
@@ -218,33 +240,33 @@ impl ClientHooks<Hooks> for Client {
             .map_err(|error| Error::InvalidRequest(error.to_string()))
     }
 
-    /// Sends the request, each attempt signed anew, the body byte for byte the same. One refused for its timestamp is signed
-    /// once more with the service's time.
+    /// Sends the request and retries it. Each attempt has a new signature and the same body. If the timestamp is rejected, the request
+    /// is signed once more with the service's time.
     async fn exec(&self, request: Request, info: &OperationInfo) -> reqwest::Result<Response> {
         let hooks = self.inner();
         let repeatable = is_repeatable(&request);
-        let began = Instant::now();
+        let started = Instant::now();
         let mut attempt = 1;
-        let mut is_corrected = false;
+        let mut was_corrected = false;
         loop {
-            let left = hooks.retry.total.saturating_sub(began.elapsed());
+            let left = hooks.retry.total.saturating_sub(started.elapsed());
             let Some(mut signed) = hooks.signed_copy(&request) else {
-                // `pre` lets no such request through; unsigned it is refused with an explanation.
+                // `pre` rejects these requests. Unsigned, the service rejects it with an explanation.
                 return self.client().execute(request).await;
             };
             if let Some(limit) = hooks.retry.attempt {
                 *signed.timeout_mut() = Some(limit.min(left));
             }
             let outcome = match self.client().execute(signed).await {
-                Ok(response) => hooks.observed(&request, info.operation_id, attempt, response).await,
+                Ok(response) => hooks.observe(&request, info.operation_id, attempt, response).await,
                 Err(error) => Err(error),
             };
             let outcome = match outcome {
                 Ok(response) => {
-                    seen::note(&response);
-                    let (response, is_learnt) = hooks.learns_time(response).await?;
-                    if is_learnt && !is_corrected && attempt < hooks.retry.attempts {
-                        is_corrected = true;
+                    last_response::record(&response);
+                    let (response, is_corrected) = hooks.correct_clock(response).await?;
+                    if is_corrected && !was_corrected && attempt < hooks.retry.attempts {
+                        was_corrected = true;
                         attempt += 1;
                         continue;
                     }
@@ -252,32 +274,31 @@ impl ClientHooks<Hooks> for Client {
                 }
                 Err(error) => Err(error),
             };
-            let left = hooks.retry.total.saturating_sub(began.elapsed());
+            let left = hooks.retry.total.saturating_sub(started.elapsed());
             let Some(pause) = hooks.retry.pause(&outcome, attempt, repeatable, left) else {
                 return outcome;
             };
-            tokio::time::sleep(pause).await;
+            hooks.pause(pause, PauseReason::of(&outcome)).await;
             attempt += 1;
         }
     }
 }
 
-/// The body's bytes; `None` without a body and with one that is streamed.
+/// Returns the bytes of the body, or `None` if there is no body or it is streamed.
 fn body_bytes(request: &Request) -> Option<&[u8]> {
     request.body().and_then(reqwest::Body::as_bytes)
 }
 
-/// Whether sending the request twice has the effect of sending it once: it changes nothing, or its body has an
-/// `external_id`, by which the service recognises it.
+/// Returns whether the request is safe to repeat: it changes nothing, or its body has an `external_id`, by which the service
+/// recognizes it.
 fn is_repeatable(request: &Request) -> bool {
-    /// The one member that matters here.
     #[derive(serde::Deserialize)]
-    struct Identified {
+    struct WithExternalId {
         external_id: Option<String>,
     }
     request.method().is_safe()
         || body_bytes(request)
-            .and_then(|body| serde_json::from_slice::<Identified>(body).ok())
+            .and_then(|body| serde_json::from_slice::<WithExternalId>(body).ok())
             .is_some_and(|body| body.external_id.is_some())
 }
 
@@ -292,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_get_and_a_package_with_an_external_id_are_repeatable() {
+    fn only_a_get_and_a_package_with_an_external_id_are_repeatable() {
         for (method, body, repeatable) in [
             (Method::GET, "", true),
             (Method::POST, r#"{"external_id":"M-1"}"#, true),
@@ -305,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_in_front_of_the_apis_own_is_not_signed() {
+    fn a_path_prefix_of_the_base_url_is_not_signed() {
         let hooks = Hooks::new(
             "vip_test_ABCDEFGHIJKLMNOPQRSTUV".parse().unwrap(),
             "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap(),
@@ -334,14 +355,14 @@ mod tests {
 
     /// SIG-6
     #[test]
-    fn every_query_of_the_signing_vectors_is_signed_over_the_canonical_form_it_names() {
+    fn every_query_of_the_signing_vectors_is_signed_in_its_canonical_form() {
         let secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
         let hooks = Hooks::new(
             "vip_test_ABCDEFGHIJKLMNOPQRSTUV".parse().unwrap(),
             secret.parse().unwrap(),
         );
         let vectors: serde_json::Value = serde_json::from_str(include_str!("../../spec/signing-vectors.json")).unwrap();
-        // A URL is text: a query whose raw bytes are not (`raw_base64`) cannot be asked for through this client.
+        // A URL is text, so queries with invalid UTF-8 (`raw_base64`) cannot be sent through this client.
         let vectors: Vec<_> = vectors["query_vectors"]
             .as_array()
             .unwrap()

@@ -1,14 +1,13 @@
-//! A client of the Partner Inspection Reports and Test-Line Measurements API.
+//! A client for the Partner Inspection Reports and Test-Line Measurements API.
 //!
-//! Reports are read, and measurements of test lines are sent, over HTTP and JSON, every request signed with HMAC-SHA256. This
-//! crate signs, retries what is safe to retry, follows pages, keeps a copy up to date, and says in words what to do about an
-//! error. The calls and types in [`types`] and [`builder`] are generated from the API's OpenAPI document: one method of
-//! [`Client`] per operation, named as its `operationId`.
+//! The API reads reports and submits test-line measurements over HTTP and JSON. Every request is signed with HMAC-SHA256. This crate
+//! signs requests, retries those that are safe to repeat, follows pages, keeps a copy of all reports up to date, and suggests remedies
+//! for errors. The calls and types in [`types`] and [`builder`] are generated from the API's OpenAPI document. [`Client`] has a
+//! method for each operation, named after its `operationId`.
 //!
 //! # The first request
 //!
-//! What is needed is the address of the service, a key id and its secret. [`connect`] takes them and sends nothing yet;
-//! health is the request to try them with:
+//! [`connect`] takes the URL of the service, a key ID and its secret, and sends nothing yet. Test them with a health request:
 //!
 //! ```no_run
 //! use partner_api_client::{Call as _, connect};
@@ -19,16 +18,16 @@
 //!     "vip_test_ABCDEFGHIJKLMNOPQRSTUV",
 //!     &std::env::var("PARTNER_SECRET")?,
 //! )?;
-//! let health = client.get_health().send().answer().await?;
+//! let health = client.get_health().send().response().await?;
 //! println!("{} of {}, {}", health.status, health.environment, health.server_time);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Every call is made in this way: a method of [`Client`], its arguments, `send()`, and [`answer()`](Call::answer), which
-//! gives an [`Answer`] or a [`Problem`].
+//! Every call has this form: a method of [`Client`], its arguments, `send()`, and [`response()`](Call::response), which returns a
+//! [`Response`] or a [`Problem`].
 //!
-//! # Sending a measurement
+//! # Submitting a measurement
 //!
 //! ```no_run
 //! use partner_api_client::{Call as _, Client, Problem, types::MeasurementRequest};
@@ -39,22 +38,22 @@
 //!     .plate("34 ABC 123")
 //!     .external_id(Some(format!("ANK-01-BT3000-77812-{uuid}").parse()?))
 //!     .measurements(std::collections::HashMap::from([("BRAKE_FRONT_LEFT".to_owned(), "2.85".parse()?)]));
-//! let answer = client.submit_measurement().body(package).send().answer().await?;
-//! if answer.is_payload_mismatch() {
-//!     eprintln!("this external_id was used for another measurement: {}", answer.data.measurement_id);
+//! let response = client.submit_measurement().body(package).send().response().await?;
+//! if response.is_payload_mismatch() {
+//!     eprintln!("this external_id was already used for another measurement: {}", response.data.measurement_id);
 //! }
-//! println!("{}, {} points written", answer.data.status, answer.data.applied_points.len());
+//! println!("{}, {} points written", response.data.status, response.data.applied_points.len());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The `external_id` makes it safe: fix it before the first attempt, keep it with the measurement, and send it again for as long
-//! as the outcome is not known, after a restart too. Nothing is then recorded twice. Without one, an attempt whose outcome is
-//! unknown ([`Problem::is_outcome_unknown`]) is not repeated. [`submit_raw`] sends a package as it lies in a file.
+//! The `external_id` makes retries safe. Choose it before the first attempt and store it with the measurement. While the outcome is
+//! unknown, even after a restart, retry with the same ID: nothing is recorded twice. Without an ID, the client does not repeat an
+//! attempt whose outcome is unknown ([`Problem::is_outcome_unknown`]). [`submit_raw`] sends the exact bytes of a package.
 //!
 //! # Reading reports
 //!
-//! [`inspections`] is a list as one stream over all its pages:
+//! [`inspections`] returns all pages of a list as one stream:
 //!
 //! ```no_run
 //! use futures::TryStreamExt;
@@ -70,62 +69,62 @@
 //! # }
 //! ```
 //!
-//! Who keeps a copy of all reports uses [`sync`]: it fetches what is new, and what was archived, cancelled or changed since,
-//! batch by batch, each with a [`Checkpoint`] from which an interrupted run goes on.
+//! To keep a copy of all reports, use [`sync`]. It fetches new and changed reports in batches. Each batch has a [`Checkpoint`] from
+//! which an interrupted run resumes.
 //!
-//! # When it fails
+//! # Handling errors
 //!
-//! A [`Problem`] says what went wrong, in a sentence with the request id to quote and with what to do; [`Problem::code`] says it
-//! to programs:
+//! A [`Problem`] describes the error with the request ID and, if known, a remedy. Programs use [`Problem::code`]:
 //!
 //! ```no_run
 //! use partner_api_client::{Call as _, Client, Code};
 //!
 //! # async fn example(client: Client, id: &str) {
-//! match client.get_inspection().id(id).send().answer().await {
+//! match client.get_inspection().id(id).send().response().await {
 //!     Ok(report) => println!("{}", report.summary),
-//!     Err(problem) if problem.code() == Some(&Code::NotFound) => println!("no such report, or not open to us"),
+//!     Err(problem) if problem.code() == Some(&Code::NotFound) => println!("the report does not exist or is not accessible"),
 //!     Err(problem) => eprintln!("{problem}"),
 //! }
 //! # }
 //! ```
 //!
-//! # What happens by itself
+//! # Automatic behavior
 //!
-//! - Every attempt at a request is signed anew, with a fresh timestamp and nonce, over the same bytes ([`Hooks`]).
-//! - What passes by itself is tried again within bounds, where that is safe, and as late as `Retry-After` says
-//!   ([`RetryPolicy`]).
-//! - A request that is refused because this machine's clock is off is signed once more with the service's time, and so is what
-//!   follows. [`Hooks::seconds_ahead`] tells by how much; the clock is to be mended all the same.
-//! - Before the next page of a list, a quota that is used up is waited for ([`RateLimit`]).
-//! - No error, and nothing that `Debug` prints, holds the secret.
+//! - Each attempt is signed with a new timestamp and nonce over the same bytes ([`Hooks`]).
+//! - Temporary failures are retried within limits if that is safe. The client waits as long as `Retry-After` asks ([`RetryPolicy`]).
+//! - If the service rejects a request because this machine's clock is wrong, the client signs it again, and all later requests, with the
+//!   service's time. [`Hooks::seconds_ahead`] returns the difference. Set the clock nevertheless.
+//! - If the quota is used up, the client waits before it requests the next page of a list ([`RateLimit`]). [`Connector::on_pause`] sets a
+//!   function that is called before each pause.
+//! - Neither errors nor `Debug` output contain the secret.
 //!
-//! # Choices
+//! # Options
 //!
-//! [`Connector`] takes a retry policy, an HTTP client with a proxy or certificates of its own, and an [`Observer`] that is shown
-//! every attempt.
+//! [`Connector`] accepts a retry policy, an HTTP client with its own proxy or certificates, and an [`Observer`] of all attempts.
 
 mod call;
 mod clock;
 mod code;
 mod connect;
 #[rustfmt::skip]
-#[allow(unused_imports)] // Its prelude, which this crate does not need.
+#[allow(unused_imports)] // The generated prelude, which this crate does not use.
 mod generated;
 mod hooks;
+mod last_response;
 mod paging;
+mod pause;
 mod problem;
 mod retry;
-mod seen;
 mod sync;
 
-pub use call::{Answer, Call, RateLimit, submit_raw};
+pub use call::{Call, RateLimit, Response, submit_raw};
 pub use code::Code;
 pub use connect::{ConnectError, Connector, connect};
 pub use generated::{ByteStream, Client, ClientInfo, DecimalNumber, Error, ResponseValue, builder, types};
 pub use hooks::{Exchange, Hooks, Observer, signed_path};
-pub use paging::{inspections, inspections_leaving};
+pub use paging::{inspections, inspections_with_pauses, inspections_with_reserve};
 pub use partner_api_signing::{InvalidKeyId, InvalidSecret, KeyId, Secret};
-pub use problem::{Problem, Refusal};
+pub use pause::{Pause, PauseReason};
+pub use problem::{Problem, Rejection};
 pub use retry::RetryPolicy;
 pub use sync::{Batch, Checkpoint, SyncOptions, sync};

@@ -1,4 +1,4 @@
-//! Why a call gave nothing.
+//! Errors of calls.
 
 use std::error::Error as _;
 use std::fmt;
@@ -7,19 +7,18 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
-use crate::call::request_id;
 use crate::code::Code;
 use crate::generated::{Error, types};
+use crate::last_response::{LastResponse, request_id};
 use crate::retry::retry_after;
-use crate::seen::Seen;
 
-/// Why a call gave nothing. Its text is a sentence for people, with the request id to quote and, where that is known, what to
-/// do; for programs there are [`code`](Self::code) and [`status`](Self::status).
+/// The error of a call. Its text is for people and contains the request ID and, if known, a remedy. Programs use
+/// [`code`](Self::code) and [`status`](Self::status).
 ///
 /// ```
 /// use partner_api_client::{Code, Problem};
 ///
-/// fn is_worth_another_day(problem: &Problem) -> bool {
+/// fn may_succeed_later(problem: &Problem) -> bool {
 ///     match problem.code() {
 ///         Some(Code::NotFound | Code::InvalidRequest) => false,
 ///         Some(code) => !matches!(code, Code::ScopeRequired | Code::PayloadTooLarge),
@@ -30,64 +29,64 @@ use crate::seen::Seen;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The service refused it, and said why.
+    /// The service rejected the request and returned an error.
     #[error(transparent)]
-    Refused(Box<Refusal>),
-    /// An answer came that the document does not declare: often another server's, such as a gateway's.
+    Rejected(Box<Rejection>),
+    /// The response is not one that the document declares. It often comes from another server, such as a gateway.
     #[error(
-        "the answer{} is none of the service's: {what}{}",
+        "this response{} did not come from the API: {reason}{}",
         status.map(|status| format!(" ({})", status.as_u16())).unwrap_or_default(),
-        quoted(request_id.as_deref())
+        suffix(request_id.as_deref())
     )]
-    Garbled {
-        /// Its status, where one was read.
+    InvalidResponse {
+        /// Its status, if known.
         status: Option<StatusCode>,
-        /// Its `X-Request-Id`, if it had one.
+        /// Its `X-Request-Id`, if it has one.
         request_id: Option<String>,
-        /// What is wrong with it.
-        what: String,
+        /// The reason why it is invalid.
+        reason: String,
     },
-    /// No whole answer came.
-    #[error("the service was not reached: {}{}", with_causes(source), quoted(request_id.as_deref()))]
-    Unreached {
-        /// What happened to the connection.
+    /// No complete response arrived.
+    #[error("failed to reach the service: {}{}", with_causes(source), suffix(request_id.as_deref()))]
+    Transport {
+        /// The error of the connection.
         source: reqwest::Error,
-        /// The id of the answer that broke off, if one had begun.
+        /// The request ID of the incomplete response, if there is one.
         request_id: Option<String>,
     },
-    /// The request could not be made: an argument is missing or cannot be meant.
-    #[error("the request could not be made: {0}")]
-    Unsendable(String),
+    /// The request could not be created, because an argument is missing or invalid.
+    #[error("failed to create the request: {0}")]
+    InvalidRequest(String),
 }
 
-/// An answer that says no.
+/// An error that the service returned.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Refusal {
-    /// The answer's status.
+pub struct Rejection {
+    /// The status of the response.
     pub status: StatusCode,
-    /// What went wrong, for programs.
+    /// The error code, for programs.
     pub code: Code,
-    /// What went wrong, for people; its wording may change.
+    /// The error message, for people. Its wording may change.
     pub message: String,
-    /// The first place of the request that is wrong: a JSON pointer into the body, or a parameter's name.
+    /// The first invalid part of the request: a JSON pointer into the body, or the name of a parameter.
     pub field: Option<String>,
-    /// All places that are wrong, each with what is wrong there; the service bounds their number.
+    /// All invalid parts of the request, each with a message. The service limits their number.
     pub details: Vec<types::InvalidField>,
-    /// The id to quote to the operator.
+    /// The request ID, which the operator needs to find the request.
     pub request_id: String,
-    /// How long to wait before another attempt, where the service says so.
+    /// The time to wait before another attempt, if the service names one.
     pub retry_after: Option<Duration>,
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for Rejection {}
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.status.as_u16();
         write!(
             f,
-            "{status} {}: {} (request id {})",
+            "{status} {}: {} (request ID {})",
             self.code, self.message, self.request_id
         )?;
         match self.code.remedy() {
@@ -98,101 +97,123 @@ impl fmt::Display for Refusal {
 }
 
 impl Problem {
-    /// The service's code; `None` when it did not answer.
+    /// Returns the error code of the service, or `None` if the service did not return an error.
     pub fn code(&self) -> Option<&Code> {
-        self.refusal().map(|refusal| &refusal.code)
+        self.rejection().map(|rejection| &rejection.code)
     }
 
-    /// The service's refusal; `None` when it did not answer.
-    pub fn refusal(&self) -> Option<&Refusal> {
+    /// Returns the error of the service, or `None` if the service did not return one.
+    pub fn rejection(&self) -> Option<&Rejection> {
         match self {
-            Self::Refused(refusal) => Some(refusal),
+            Self::Rejected(rejection) => Some(rejection),
             _ => None,
         }
     }
 
-    /// The answer's status; `None` without one.
+    /// Returns the status of the response, if known.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
-            Self::Refused(refusal) => Some(refusal.status),
-            Self::Garbled { status, .. } => *status,
-            Self::Unreached { source, .. } => source.status(),
-            Self::Unsendable(_) => None,
+            Self::Rejected(rejection) => Some(rejection.status),
+            Self::InvalidResponse { status, .. } => *status,
+            Self::Transport { source, .. } => source.status(),
+            Self::InvalidRequest(_) => None,
         }
     }
 
-    /// The id to quote to the operator; `None` when there was no answer, or none of the service's.
+    /// Returns the request ID, which the operator needs to find the request, if there is one.
     pub fn request_id(&self) -> Option<&str> {
         match self {
-            Self::Refused(refusal) => Some(&refusal.request_id),
-            Self::Garbled { request_id, .. } | Self::Unreached { request_id, .. } => request_id.as_deref(),
-            Self::Unsendable(_) => None,
+            Self::Rejected(rejection) => Some(&rejection.request_id),
+            Self::InvalidResponse { request_id, .. } | Self::Transport { request_id, .. } => request_id.as_deref(),
+            Self::InvalidRequest(_) => None,
         }
     }
 
-    /// Whether what was sent may have taken effect all the same: then only the same `external_id` makes another attempt safe.
+    /// Returns whether the request may have taken effect despite the error. Then only the same `external_id` makes a retry safe.
     pub fn is_outcome_unknown(&self) -> bool {
         match self {
-            Self::Refused(refusal) => refusal.status.is_server_error(),
-            Self::Garbled { .. } => true,
-            Self::Unreached { source, .. } => !source.is_connect(),
-            Self::Unsendable(_) => false,
+            Self::Rejected(rejection) => rejection.status.is_server_error(),
+            Self::InvalidResponse { .. } => true,
+            Self::Transport { source, .. } => !source.is_connect(),
+            Self::InvalidRequest(_) => false,
         }
     }
 
-    /// Of a generated call's error, with what was seen of the answers.
-    pub(crate) fn of(error: Error<types::Error>, seen: &Seen) -> Self {
-        let garbled = |status, headers: Option<&HeaderMap>, what: String| Self::Garbled {
+    fn rejected(status: StatusCode, headers: &HeaderMap, detail: types::ErrorDetail) -> Self {
+        Self::Rejected(Box::new(Rejection {
             status,
-            request_id: headers.and_then(request_id).or_else(|| seen.request_id.clone()),
-            what,
+            code: detail.code.into(),
+            message: detail.message,
+            field: detail.field,
+            details: detail.details,
+            request_id: detail.request_id,
+            retry_after: retry_after(headers, chrono::Utc::now()),
+        }))
+    }
+
+    /// Converts a response whose status the document does not declare for the operation. The service sends some of them, such as the 404
+    /// for an unknown path, in the format of its other errors.
+    pub(crate) async fn of_undeclared(response: reqwest::Response) -> Self {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes().await.unwrap_or_default();
+        match serde_json::from_slice::<types::Error>(&body) {
+            Ok(content) => Self::rejected(status, &headers, content.error),
+            Err(_) => Self::InvalidResponse {
+                status: Some(status),
+                request_id: request_id(&headers),
+                reason: undeclared(&headers),
+            },
+        }
+    }
+
+    /// Converts the error of a generated call. `last` is the last response of the call.
+    pub(crate) fn of(error: Error<types::Error>, last: &LastResponse) -> Self {
+        let invalid = |status, headers: Option<&HeaderMap>, reason: String| Self::InvalidResponse {
+            status,
+            request_id: headers.and_then(request_id).or_else(|| last.request_id.clone()),
+            reason,
         };
         match error {
-            Error::ErrorResponse(answer) => {
-                let (status, retry_after) = (answer.status(), retry_after(answer.headers(), chrono::Utc::now()));
-                let detail = answer.into_inner().error;
-                Self::Refused(Box::new(Refusal {
-                    status,
-                    code: detail.code.into(),
-                    message: detail.message,
-                    field: detail.field,
-                    details: detail.details,
-                    request_id: detail.request_id,
-                    retry_after,
-                }))
+            Error::ErrorResponse(response) => {
+                let (status, headers) = (response.status(), response.headers().clone());
+                Self::rejected(status, &headers, response.into_inner().error)
             }
             Error::UnexpectedResponse(response) => {
-                let what = match response.headers().get("content-type").map(|value| value.to_str()) {
-                    Some(Ok(kind)) => format!("a status that the document does not declare, as {kind}"),
-                    _ => "a status that the document does not declare".to_owned(),
-                };
-                garbled(Some(response.status()), Some(response.headers()), what)
+                let reason = undeclared(response.headers());
+                invalid(Some(response.status()), Some(response.headers()), reason)
             }
-            Error::InvalidResponsePayload(_, error) => garbled(
-                seen.status,
+            Error::InvalidResponsePayload(_, error) => invalid(
+                last.status,
                 None,
-                format!("its body is not as the document declares: {error}"),
+                format!("its body does not match the document: {error}"),
             ),
             Error::CommunicationError(source) | Error::ResponseBodyError(source) | Error::InvalidUpgrade(source) => {
-                Self::Unreached {
+                Self::Transport {
                     source,
-                    request_id: seen.request_id.clone(),
+                    request_id: last.request_id.clone(),
                 }
             }
-            Error::InvalidRequest(what) | Error::Custom(what) => Self::Unsendable(what),
+            Error::InvalidRequest(reason) | Error::Custom(reason) => Self::InvalidRequest(reason),
         }
     }
 }
 
-/// With [`Call::answer`](crate::Call::answer) an error also knows the id of an answer that could not be read.
+/// [`Call::response`](crate::Call::response) also adds the request ID of a response that could not be parsed.
 impl From<Error<types::Error>> for Problem {
     fn from(error: Error<types::Error>) -> Self {
-        Self::of(error, &Seen::default())
+        Self::of(error, &LastResponse::default())
     }
 }
 
-fn quoted(request_id: Option<&str>) -> String {
-    request_id.map(|id| format!(" (request id {id})")).unwrap_or_default()
+fn undeclared(headers: &HeaderMap) -> String {
+    match headers.get("content-type").map(|value| value.to_str()) {
+        Some(Ok(content_type)) => format!("the document does not declare its status (content type {content_type})"),
+        _ => "the document does not declare its status".to_owned(),
+    }
+}
+
+fn suffix(request_id: Option<&str>) -> String {
+    request_id.map(|id| format!(" (request ID {id})")).unwrap_or_default()
 }
 
 fn with_causes(error: &reqwest::Error) -> String {
@@ -212,11 +233,11 @@ mod tests {
 
     use super::*;
 
-    fn answer(code: &str) -> Problem {
+    fn rejected_with(code: &str) -> Problem {
         let error = types::Error {
             error: types::ErrorDetail {
                 code: code.to_owned(),
-                message: "as the service said".to_owned(),
+                message: "the message of the service".to_owned(),
                 field: Some("/plate".to_owned()),
                 details: Vec::new(),
                 request_id: "r-1".to_owned(),
@@ -227,29 +248,29 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_off_is_told_what_to_do() {
-        let problem = answer("expired_timestamp");
+    fn an_expired_timestamp_is_shown_with_a_remedy() {
+        let problem = rejected_with("expired_timestamp");
         assert_eq!(problem.code(), Some(&Code::ExpiredTimestamp));
         assert_eq!(problem.request_id(), Some("r-1"));
         assert_eq!(
-            problem.refusal().and_then(|refusal| refusal.field.as_deref()),
+            problem.rejection().and_then(|rejection| rejection.field.as_deref()),
             Some("/plate")
         );
         assert_eq!(
-            problem.refusal().and_then(|refusal| refusal.retry_after),
+            problem.rejection().and_then(|rejection| rejection.retry_after),
             Some(Duration::from_secs(17))
         );
         let text = problem.to_string();
         assert!(
-            text.starts_with("401 expired_timestamp: as the service said (request id r-1). "),
+            text.starts_with("401 expired_timestamp: the message of the service (request ID r-1). "),
             "{text}"
         );
         assert!(text.contains("synchronize the clock"), "{text}");
     }
 
     #[test]
-    fn an_unknown_code_is_shown_without_advice() {
-        let text = answer("brand_new").to_string();
-        assert_eq!(text, "401 brand_new: as the service said (request id r-1)");
+    fn an_unknown_code_is_shown_without_a_remedy() {
+        let text = rejected_with("brand_new").to_string();
+        assert_eq!(text, "401 brand_new: the message of the service (request ID r-1)");
     }
 }

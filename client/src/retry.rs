@@ -1,4 +1,4 @@
-//! When to try again, and how long to wait before.
+//! The retry policy.
 
 use std::time::Duration;
 
@@ -6,34 +6,33 @@ use chrono::{DateTime, Utc};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// How often, how long and at what pace a request is tried.
+/// The number, duration and spacing of the attempts at a request.
 ///
-/// Retried are connection failures, 429 `rate_limited`/`ip_rate_limited`, 408, 503 `service_unavailable`, and the 502 and 504
-/// of gateways. Whether a request took effect is unknown after a broken connection and after all of these but 429: it is then
-/// retried only when a second record cannot come of it, which is to say when it is a GET, or when its body has an
-/// `external_id`. What was certainly not processed (a connection that was never made, a 429, a timestamp that was refused) is
-/// always retried.
+/// The client retries connection failures, 429 `rate_limited`/`ip_rate_limited`, 408, 503 `service_unavailable`, and the 502 and 504
+/// of gateways. After a broken connection, 408, 502, 503 or 504 the outcome is unknown. The request is then retried only if it is safe
+/// to repeat: a GET, or a body with an `external_id`. Requests that were certainly not processed are always retried: the connection was
+/// never established, the status is 429, or the timestamp was rejected.
 ///
-/// A `Retry-After` is waited for in full; without one the pause doubles from [`base_pause`](Self::base_pause) with
-/// every attempt, half of it random so that clients do not return in step.
+/// The client waits at least as long as `Retry-After` asks. Without the header, the pause doubles from [`base_pause`](Self::base_pause)
+/// with every attempt. Half of it is random, so that clients do not retry simultaneously.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts at most, the first one included; 1 never retries.
+    /// The maximum number of attempts, including the first one. 1 disables retries.
     pub attempts: u32,
-    /// The time that all attempts and pauses may take together. A pause that would end later is not begun: the last
-    /// answer is returned at once.
+    /// The maximum time of all attempts and pauses together. If the next pause would exceed it, the last response is returned
+    /// immediately.
     pub total: Duration,
-    /// The time one attempt may take, from the connection to the end of the body, and never more than what is left of
-    /// `total`. `None` leaves it to the HTTP client.
+    /// The timeout of one attempt, from the connection to the end of the body, limited by the rest of `total`. `None` leaves it to the
+    /// HTTP client.
     pub attempt: Option<Duration>,
-    /// The first pause.
+    /// The first pause without `Retry-After`.
     pub base_pause: Duration,
-    /// The longest pause that is chosen by the client itself.
+    /// The longest pause without `Retry-After`.
     pub max_pause: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Five attempts within 90 s, 30 s each; pauses from 250 ms to 10 s. A full window of the key's limit fits in.
+    /// Five attempts within 90 s, 30 s each, with pauses from 250 ms to 10 s. This is enough for a full rate-limit window of the key.
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -46,7 +45,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt and no more, of at most 30 s.
+    /// Returns a policy with a single attempt of at most 30 s.
     pub fn never() -> Self {
         Self {
             attempts: 1,
@@ -54,14 +53,14 @@ impl RetryPolicy {
         }
     }
 
-    /// The pause after `attempt` (from 1) without word from the service; `random` is from 0 to 1.
+    /// Returns the pause after `attempt` (from 1) without `Retry-After`. `random` is from 0 to 1.
     fn backoff(&self, attempt: u32, random: f64) -> Duration {
         let doublings = attempt.saturating_sub(1).min(31);
         let whole = self.base_pause.saturating_mul(1 << doublings).min(self.max_pause);
         whole / 2 + (whole / 2).mul_f64(random)
     }
 
-    /// The pause before the next attempt, or `None` when this outcome is final.
+    /// Returns the pause before the next attempt, or `None` if this outcome is final.
     pub(crate) fn pause(
         &self,
         outcome: &reqwest::Result<reqwest::Response>,
@@ -79,15 +78,15 @@ impl RetryPolicy {
                     return None;
                 }
                 match retry_after(response.headers(), Utc::now()) {
-                    // Not all at the same moment: the window's first second is everyone's.
-                    Some(told) => told + self.base_pause.mul_f64(random),
+                    // The random part prevents all clients from retrying at the start of the window.
+                    Some(retry_after) => retry_after + self.base_pause.mul_f64(random),
                     None => self.backoff(attempt, random),
                 }
             }
             Err(error) => {
-                let never_sent = error.is_connect();
+                let not_sent = error.is_connect();
                 let broken = error.is_request() || error.is_timeout() || error.is_body();
-                if !(never_sent || broken && repeatable) {
+                if !(not_sent || broken && repeatable) {
                     return None;
                 }
                 self.backoff(attempt, random)
@@ -97,7 +96,7 @@ impl RetryPolicy {
     }
 }
 
-/// Whether an answer of this status may be followed by another attempt.
+/// Returns whether a response with this status may be retried.
 fn status_allows(status: StatusCode, repeatable: bool) -> bool {
     match status {
         StatusCode::TOO_MANY_REQUESTS => true,
@@ -109,7 +108,7 @@ fn status_allows(status: StatusCode, repeatable: bool) -> bool {
     }
 }
 
-/// The pause that `Retry-After` asks for: whole seconds, or a date (as proxies send it).
+/// Returns the pause that `Retry-After` asks for. It is a number of seconds, or a date if a proxy sent it.
 pub(crate) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
@@ -124,16 +123,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_longest_and_are_random_by_half() {
+    fn pauses_double_up_to_the_maximum_and_are_half_random() {
         let policy = RetryPolicy::default();
-        for (attempt, least, most) in [(1, 125, 250), (2, 250, 500), (3, 500, 1000), (40, 5000, 10_000)] {
-            assert_eq!(policy.backoff(attempt, 0.0).as_millis(), least, "attempt {attempt}");
-            assert_eq!(policy.backoff(attempt, 1.0).as_millis(), most, "attempt {attempt}");
+        for (attempt, min, max) in [(1, 125, 250), (2, 250, 500), (3, 500, 1000), (40, 5000, 10_000)] {
+            assert_eq!(policy.backoff(attempt, 0.0).as_millis(), min, "attempt {attempt}");
+            assert_eq!(policy.backoff(attempt, 1.0).as_millis(), max, "attempt {attempt}");
         }
     }
 
     #[test]
-    fn retry_after_is_read_as_seconds_and_as_a_date() {
+    fn retry_after_is_parsed_as_seconds_or_a_date() {
         let now = "2026-06-15T09:30:00Z".parse().unwrap();
         for (value, pause) in [
             ("17", Some(17)),
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_passes_by_itself_is_worth_another_attempt() {
+    fn only_temporary_failures_are_retried() {
         for (status, repeatable, allowed) in [
             (429, false, true),
             (503, true, true),

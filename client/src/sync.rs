@@ -1,4 +1,4 @@
-//! A copy of all reports, kept up to date.
+//! Keeps a copy of all reports up to date.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -6,76 +6,78 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::Stream;
+use progenitor_client::ClientInfo as _;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::call::Call as _;
 use crate::code::Code;
 use crate::generated::{Client, types};
+use crate::pause::PauseReason;
 use crate::problem::Problem;
 
-/// How many reports are asked for at once: as many as the service gives.
-const PAGE: NonZeroU32 = match NonZeroU32::new(100) {
+/// The page size: the maximum that the service allows.
+const PAGE_SIZE: NonZeroU32 = match NonZeroU32::new(100) {
     Some(page) => page,
     None => NonZeroU32::MIN,
 };
 
-/// How far a copy has come. It is to be stored with the reports that came with it, in one transaction where there are
-/// transactions: then an interrupt loses nothing, and at most the last batch is fetched again. It holds nothing secret.
+/// The progress of a copy. Store it with the reports of its batch, if possible in the same transaction. An interruption then loses
+/// nothing, and at most the last batch is fetched again. It contains no secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Checkpoint {
-    /// When the last run that came to its end began, by the service's clock.
+    /// The start of the last completed run, by the service's clock.
     complete: Option<DateTime<Utc>>,
-    /// What was open to the partner in that run.
+    /// The organizations that the partner could access in that run.
     scope: Scope,
-    /// The run that is under way.
+    /// The unfinished run, if there is one.
     run: Option<Run>,
 }
 
 impl Checkpoint {
-    /// When the copy was last complete, by the service's clock; `None` before the first run's end.
+    /// Returns the time as of which the copy is complete, by the service's clock, or `None` before the end of the first run.
     pub fn complete(&self) -> Option<DateTime<Utc>> {
         self.complete
     }
 
-    /// Whether a run was begun and has not come to its end.
-    pub fn is_under_way(&self) -> bool {
+    /// Returns whether a run is unfinished.
+    pub fn is_in_progress(&self) -> bool {
         self.run.is_some()
     }
 
-    /// The same copy, to be fetched again as a whole; what is known of it stays.
+    /// Returns a checkpoint from which everything is fetched again.
     #[must_use]
-    pub fn anew(self) -> Self {
+    pub fn restart(self) -> Self {
         Self::default()
     }
 }
 
-/// The organizations, and what of each decides which reports are listed and what is shown of them.
+/// The organizations, each with its number of branches and its privacy mode, which determine what is listed and how it looks.
 type Scope = BTreeMap<Uuid, (i32, String)>;
 
-/// A run through what may have changed.
+/// A run over all reports that may have changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Run {
     began: DateTime<Utc>,
     scope: Scope,
-    /// What changed before is known; the beginning of time in a full run.
+    /// Reports that changed before are known. It is the UNIX epoch in a full run.
     updated_from: DateTime<Utc>,
     cursor: Option<String>,
 }
 
-/// How [`sync`] goes about it.
+/// Options of [`sync`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncOptions {
-    /// By how much a run reaches back before the beginning of the one before: what was being changed at that moment may not
-    /// have been listed yet.
+    /// How far a run reaches back before the start of the previous one. Changes that were not committed at that moment were not
+    /// listed yet.
     pub overlap: Duration,
-    /// Requests of each window of the quota that are left to whatever else uses the key.
+    /// The number of requests in each window of the quota that are left to other users of the key.
     pub reserve: u32,
 }
 
 impl Default for SyncOptions {
-    /// Ten minutes, and a tenth of the usual quota.
+    /// An overlap of ten minutes, and a reserve of a tenth of the default quota.
     fn default() -> Self {
         Self {
             overlap: Duration::from_secs(600),
@@ -84,22 +86,22 @@ impl Default for SyncOptions {
     }
 }
 
-/// Some reports, and how far the copy is with them.
+/// Some reports, and the progress of the copy with them.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// To be stored under their ids, each in place of what was known of it. One may come several times in a run.
+    /// The reports. Store each under its ID and replace its previous state. A report can occur several times in a run.
     pub reports: Vec<types::InspectionListItem>,
-    /// To be stored with them.
+    /// The checkpoint to store with them.
     pub checkpoint: Checkpoint,
 }
 
-/// Brings a copy of all reports that are open to the partner up to date, batch by batch, to the end of one run. The first run,
-/// from `Checkpoint::default()`, fetches everything, cancelled reports too; a later one what was published, archived, cancelled
-/// or otherwise changed since the one before began. A run that was interrupted goes on where its last stored checkpoint says.
+/// Updates a copy of all reports that the partner can access. The stream ends with the run. The first run, from
+/// `Checkpoint::default()`, fetches all reports, including cancelled ones. A later run fetches the reports that changed since the
+/// start of the previous one. An interrupted run resumes from its last stored checkpoint.
 ///
-/// When the partner is granted another organization or more branches of one, or an organization's `pii_mode` changes, everything
-/// is fetched again: old reports have become visible, or look different. After one branch was exchanged for another,
-/// [`Checkpoint::anew`] is to be begun from, for that is not seen. A report that is *no longer* open stays in the copy.
+/// If the partner gets access to another organization or to more branches, or if an organization's `pii_mode` changes, everything
+/// is fetched again. The reason is that old reports became visible or look different. An exchange of one branch for another is not
+/// detected: start from [`Checkpoint::restart`]. A report that is no longer accessible stays in the copy.
 ///
 /// ```no_run
 /// # async fn example(client: partner_api_client::Client) -> Result<(), partner_api_client::Problem> {
@@ -112,7 +114,7 @@ pub struct Batch {
 /// let mut batches = std::pin::pin!(sync(&client, stored(), SyncOptions::default()));
 /// while let Some(batch) = batches.try_next().await? {
 ///     batch.reports.iter().for_each(store);
-///     store_checkpoint(&batch.checkpoint); // in the same transaction, where there is one
+///     store_checkpoint(&batch.checkpoint); // if possible in the same transaction
 /// }
 /// # Ok(())
 /// # }
@@ -129,21 +131,21 @@ pub fn sync(
             None => begin(client, complete, &scope, options).await?,
         };
         loop {
-            let list = client.list_inspections().limit(PAGE).updated_from(run.updated_from);
-            let asked = match &run.cursor {
+            let list = client.list_inspections().limit(PAGE_SIZE).updated_from(run.updated_from);
+            let request = match &run.cursor {
                 Some(cursor) => list.cursor(cursor.clone()),
                 None => list,
             };
-            let answer = match asked.send().answer().await {
-                // The cursor is too old, or of another service: the list begins again, and what was seen is seen again.
+            let response = match request.send().response().await {
+                // The cursor is no longer valid, so the list starts again.
                 Err(problem) if run.cursor.is_some() && problem.code() == Some(&Code::InvalidRequest) => {
                     run.cursor = None;
                     continue;
                 }
-                answer => answer?,
+                response => response?,
             };
-            let pause = answer.rate_limit().and_then(|limit| limit.pause_leaving(options.reserve));
-            let page = answer.into_inner();
+            let pause = response.rate_limit().and_then(|limit| limit.pause_with_reserve(options.reserve));
+            let page = response.into_inner();
             run.cursor = page.page.next_cursor.filter(|_| page.page.has_more);
             let is_last = run.cursor.is_none();
             if is_last {
@@ -160,28 +162,28 @@ pub fn sync(
                 break;
             }
             if let Some(pause) = pause {
-                tokio::time::sleep(pause).await;
+                client.inner().pause(pause, PauseReason::Quota).await;
             }
         }
     }
 }
 
-/// Begins a run: a full one for a new copy, or where more is open, or open in another way, than before.
+/// Starts a run. It is a full run for a new copy, or if the partner can access more than before or a privacy mode has changed.
 async fn begin(
     client: &Client,
     complete: Option<DateTime<Utc>>,
     known: &Scope,
     options: SyncOptions,
 ) -> Result<Run, Problem> {
-    let answer = client.list_organizations().send().answer().await?;
-    // What is listed from now on changed before this, or comes in the next run.
-    let began = answer.date().unwrap_or_else(Utc::now);
-    let scope: Scope = answer
+    let response = client.list_organizations().send().response().await?;
+    // Changes after this time are in the next run.
+    let began = response.date().unwrap_or_else(Utc::now);
+    let scope: Scope = response
         .data
         .iter()
         .map(|organization| {
-            let shown = (organization.branch_count, organization.pii_mode.to_string());
-            (organization.id, shown)
+            let access = (organization.branch_count, organization.pii_mode.to_string());
+            (organization.id, access)
         })
         .collect();
     let is_known = |(id, (branches, mode)): (&Uuid, &(i32, String))| {

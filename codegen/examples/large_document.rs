@@ -1,7 +1,7 @@
 //! Prints an OpenAPI document with a number of operations, 300 by default, for measurements:
 //!
 //! ```text
-//! cargo run -p codegen --example large_document 300 > large.json
+//! cargo run -p dropshot-codegen --example large_document 300 > large.json
 //! ```
 //!
 //! Each resource has five operations, and schemas with rules, enumerations, unions, maps, lists and defaults.
@@ -43,7 +43,7 @@ fn resource(number: usize, paths: &mut Map<String, Value>, schemas: &mut Map<Str
         "description": "What is wrong.",
         "content": holds(json!({ "$ref": "#/components/schemas/Error" })),
     });
-    let answers = |status: &str, name: &str| json!({ status: { "description": "Done.", "content": holds(schema(name)) }, "4XX": failed, "5XX": failed });
+    let responses = |status: &str, name: &str| json!({ status: { "description": "Done.", "content": holds(schema(name)) }, "4XX": failed, "5XX": failed });
     let done = json!({ "204": { "description": "Done." }, "4XX": failed, "5XX": failed });
     let body = json!({ "required": true, "content": holds(schema("")) });
     let operation = |verb: &str, rest: Value| {
@@ -65,16 +65,16 @@ fn resource(number: usize, paths: &mut Map<String, Value>, schemas: &mut Map<Str
     paths.insert(
         format!("/things-{number}"),
         json!({
-            "get": operation("list", json!({ "parameters": query, "responses": answers("200", "Page") })),
-            "post": operation("create", json!({ "requestBody": body, "responses": answers("201", "") })),
+            "get": operation("list", json!({ "parameters": query, "responses": responses("200", "Page") })),
+            "post": operation("create", json!({ "requestBody": body, "responses": responses("201", "") })),
         }),
     );
     paths.insert(
         format!("/things-{number}/{{id}}"),
         json!({
             "parameters": id,
-            "get": operation("read", json!({ "responses": answers("200", "") })),
-            "put": operation("replace", json!({ "requestBody": body, "responses": answers("200", "") })),
+            "get": operation("read", json!({ "responses": responses("200", "") })),
+            "put": operation("replace", json!({ "requestBody": body, "responses": responses("200", "") })),
             "delete": operation("delete", json!({ "responses": done })),
         }),
     );

@@ -1,10 +1,11 @@
-//! Replaces references to other files with what they refer to.
+//! Replaces references to other files with the referenced parts.
 //!
 //! A referenced schema becomes a component with its own name. Anything else is inlined.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::error::Problem;
@@ -12,12 +13,12 @@ use crate::node::escaped;
 use crate::positions::{Foreign, Positions};
 
 /// The maximum length of a chain of references between files, which also ends cycles.
-const DEEPEST: usize = 64;
+const MAX_CHAIN: usize = 64;
 
 /// Reads a file.
 type Read<'r> = &'r dyn Fn(&Path) -> Result<(Value, Positions), Problem>;
 
-/// Brings in everything that the document at `path` refers to in other files, using `read` to read them.
+/// Adds everything that the document at `path` refers to in other files, using `read` to read them.
 ///
 /// # Errors
 /// If a reference points to something that does not exist, or not to a file.
@@ -27,13 +28,13 @@ pub fn bundled(path: &Path, value: &mut Value, positions: &mut Positions, read: 
         read,
         files: BTreeMap::new(),
         named: BTreeMap::new(),
-        taken: Vec::new(),
+        used_names: Vec::new(),
         next: Vec::new(),
         origins: Vec::new(),
     };
     let schemas = value.pointer("/components/schemas").and_then(Value::as_object);
     bundle
-        .taken
+        .used_names
         .extend(schemas.into_iter().flat_map(|schemas| schemas.keys().cloned()));
     let root = bundle.root.clone();
     bundle.walk(value, "#", &root, false, 0)?;
@@ -71,7 +72,7 @@ struct Bundle<'r> {
     /// The component made of a schema in another file, by file and fragment.
     named: BTreeMap<(PathBuf, String), String>,
     /// The names of all components.
-    taken: Vec<String>,
+    used_names: Vec<String>,
     /// Schemas that have a name and are still to be added to the document.
     next: Vec<(PathBuf, String, String)>,
     /// The file and fragment that each added part comes from.
@@ -81,11 +82,9 @@ struct Bundle<'r> {
 impl Bundle<'_> {
     /// Replaces the references in `value`, which comes from `file` and is at the pointer `at`.
     fn walk(&mut self, value: &mut Value, at: &str, file: &Path, is_schema: bool, depth: usize) -> Result<(), Problem> {
-        let refuse = |reason: String| Err(Problem::refused(at, reason));
+        let reject = |reason: String| Err(Problem::rejected(at, reason));
         if let Some(reference) = value.get("$ref").and_then(Value::as_str).map(str::to_string) {
-            let Some((target, fragment)) = self.place(&reference, file, at)? else {
-                return Ok(());
-            };
+            let (target, fragment) = self.place(&reference, file, at)?;
             if target == self.root {
                 value["$ref"] = format!("#{fragment}").into();
                 return Ok(());
@@ -94,8 +93,8 @@ impl Bundle<'_> {
                 value["$ref"] = self.component(target, fragment, at)?.into();
                 return Ok(());
             }
-            if depth > DEEPEST {
-                return refuse(format!(
+            if depth > MAX_CHAIN {
+                return reject(format!(
                     "`{reference}` is part of a reference cycle; remove one of the references"
                 ));
             }
@@ -139,34 +138,31 @@ impl Bundle<'_> {
                 continue;
             };
             let at = format!("{at}/{}", escaped(key));
-            if let Some((path, fragment)) = self.place(text, file, &at)? {
-                *target = match path == self.root {
-                    true => format!("#{fragment}"),
-                    false => self.component(path, fragment, &at)?,
-                }
-                .into();
+            let (path, fragment) = self.place(text, file, &at)?;
+            *target = match path == self.root {
+                true => format!("#{fragment}"),
+                false => self.component(path, fragment, &at)?,
             }
+            .into();
         }
         Ok(())
     }
 
-    /// The file and fragment that a reference points to; `None` if it stays within the document.
-    fn place(&self, reference: &str, file: &Path, at: &str) -> Result<Option<(PathBuf, String)>, Problem> {
+    /// The file and fragment that a reference points to. A reference is a URL, so its characters may be percent-encoded.
+    fn place(&self, reference: &str, file: &Path, at: &str) -> Result<(PathBuf, String), Problem> {
         let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if path.contains("://") || path.starts_with('/') {
-            return Err(Problem::refused(
+            return Err(Problem::rejected(
                 at,
                 format!("`{reference}` is not a local file; store it beside this one and use a relative path"),
             ));
         }
-        Ok(match path {
-            "" if file == self.root => None,
-            "" => Some((file.to_path_buf(), fragment.to_string())),
-            path => {
-                let folder = file.parent().unwrap_or(Path::new(""));
-                Some((plain(&folder.join(path)), fragment.to_string()))
-            }
-        })
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let target = match decoded(path).as_str() {
+            "" => file.to_path_buf(),
+            path => plain(&file.parent().unwrap_or(Path::new("")).join(path)),
+        };
+        Ok((target, decoded(fragment)))
     }
 
     /// A reference to the component that a schema in another file becomes.
@@ -188,11 +184,11 @@ impl Bundle<'_> {
             .collect();
         let mut name = usual.clone();
         let mut count = 1;
-        while self.taken.contains(&name) {
+        while self.used_names.contains(&name) {
             count += 1;
             name = format!("{usual}{count}");
         }
-        self.taken.push(name.clone());
+        self.used_names.push(name.clone());
         self.next.push((file.clone(), fragment.clone(), name.clone()));
         self.named.insert(key, name.clone());
         Ok(format!("#/components/schemas/{name}"))
@@ -200,13 +196,13 @@ impl Bundle<'_> {
 
     /// The value at a fragment of a file.
     fn target(&mut self, file: &Path, fragment: &str, at: &str) -> Result<Value, Problem> {
-        let refuse = |reason: String| Err(Problem::refused(at, reason));
+        let reject = |reason: String| Err(Problem::rejected(at, reason));
         if !self.files.contains_key(file) {
             match (self.read)(file) {
                 Ok(read) => drop(self.files.insert(file.to_path_buf(), read)),
                 Err(Problem::Io { source, .. }) => {
                     let file = file.display();
-                    return refuse(format!(
+                    return reject(format!(
                         "failed to read `{file}` ({}); create the file, or move its content into this document",
                         source.kind()
                     ));
@@ -216,7 +212,7 @@ impl Bundle<'_> {
         }
         match self.files.get(file).and_then(|(value, _)| value.pointer(fragment)) {
             Some(value) => Ok(value.clone()),
-            None => refuse(format!(
+            None => reject(format!(
                 "`{}` has nothing at `{fragment}`; define it or correct the reference",
                 file.display()
             )),

@@ -15,12 +15,12 @@ pub enum Problem {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// The output folder holds files that codegen did not generate.
+    /// The output folder contains files that codegen did not generate.
     #[error("{folder} {what}: {remedy}")]
     Foreign {
         /// The folder.
         folder: PathBuf,
-        /// The files that it holds.
+        /// The files that it contains.
         what: String,
         /// The remedy.
         remedy: String,
@@ -42,12 +42,12 @@ pub enum Problem {
     },
     /// The document is not valid OpenAPI 3.0, or contains something that is not supported.
     #[error("{}{pointer}: {reason}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
-    Refused {
+    Rejected {
         /// The place in the file; `None` until it is located.
         place: Option<Place>,
         /// The JSON pointer, as a URI fragment (`#/paths/~1pets/get`).
         pointer: String,
-        /// What is wrong, and what to write instead.
+        /// The problem and its remedy.
         reason: String,
     },
     /// progenitor could not generate a client.
@@ -72,6 +72,8 @@ pub struct Place {
     pub line: usize,
     /// The column, from 1, in characters.
     pub column: usize,
+    /// The length of the name or value there, in characters.
+    pub length: usize,
 }
 
 impl std::fmt::Display for Place {
@@ -81,9 +83,9 @@ impl std::fmt::Display for Place {
 }
 
 impl Problem {
-    /// A [`Problem::Refused`] that has not been located in the file yet.
-    pub fn refused(pointer: &str, reason: impl Into<String>) -> Self {
-        Problem::Refused {
+    /// A [`Problem::Rejected`] that has not been located in the file yet.
+    pub fn rejected(pointer: &str, reason: impl Into<String>) -> Self {
+        Problem::Rejected {
             place: None,
             pointer: pointer.to_string(),
             reason: reason.into(),

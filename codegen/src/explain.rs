@@ -14,9 +14,9 @@ use crate::model::{
     TypeDefinition,
 };
 use crate::pipeline::model;
-use crate::refusals::{all, skipping};
+use crate::rejections::{all, skipping};
 
-/// Describes what is generated for the place at `pointer` (`#/components/schemas/Pet`), or why it is refused.
+/// Describes what is generated for the place at `pointer` (`#/components/schemas/Pet`), or why it is rejected.
 ///
 /// # Errors
 /// If the document has nothing at `pointer`.
@@ -36,16 +36,16 @@ pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
     };
     let place = document
         .positions
-        .locate(&document.path, Problem::refused(&pointer, ""));
+        .locate(&document.path, Problem::rejected(&pointer, ""));
     let mut lines = vec![place.to_string().trim_end_matches(": ").to_string()];
     if let Some(Value::String(target)) = value.get("$ref") {
         lines.push(format!("refers to {target}"));
     }
     let problems = all(document);
-    let refused: Vec<String> = problems
+    let rejected: Vec<String> = problems
         .iter()
-        .filter(|problem| matches!(problem, Problem::Refused { pointer: at, .. } if within(at, &pointer) || within(&pointer, at)))
-        .map(|problem| format!("refused: {problem}"))
+        .filter(|problem| matches!(problem, Problem::Rejected { pointer: at, .. } if within(at, &pointer) || within(&pointer, at)))
+        .map(|problem| format!("rejected: {problem}"))
         .collect();
     let api = match problems.is_empty() {
         true => model(document),
@@ -58,10 +58,10 @@ pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
             }
             lines.extend(made);
         }
-        None if refused.is_empty() => lines.push("no code is generated for it".into()),
+        None if rejected.is_empty() => lines.push("no code is generated for it".into()),
         None => {}
     }
-    lines.extend(refused);
+    lines.extend(rejected);
     Ok(lines.join("\n"))
 }
 
@@ -74,14 +74,14 @@ fn nothing_there(document: &Document, pointer: &str) -> Problem {
                 .as_object()
                 .map(|members| members.keys().map(String::as_str).collect::<Vec<_>>());
             let members = members.unwrap_or_default().join(", ");
-            return Problem::refused(
+            return Problem::rejected(
                 around,
                 format!("{pointer} is not in the document; the members here are: {members}"),
             );
         }
     }
     let reason = format!("`{pointer}` must be a JSON pointer, such as #/components/schemas/Pet or #/paths/~1pets/get");
-    Problem::refused("#", reason)
+    Problem::rejected("#", reason)
 }
 
 fn within(inner: &str, outer: &str) -> bool {
@@ -174,7 +174,7 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
             );
             lines.push(match &object.others {
                 Others::Ignored => "other members are ignored".into(),
-                Others::Refused => "other members are refused".into(),
+                Others::Rejected => "other members are rejected".into(),
                 Others::Kept(field) => format!("other members are kept in `{}`", field.ident),
             });
             lines
@@ -260,13 +260,13 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
             BodyContent::Json(ident) => format!("    body: types::{}", ident.unraw()),
             BodyContent::Form(_) => format!("    body: types::{}", operation_type(api, operation, "Form")),
             BodyContent::Bytes => "    body: the bytes as they are".into(),
-            BodyContent::Multipart => "    body: the parts as they come, of which nothing is checked".into(),
+            BodyContent::Multipart => "    body: the parts as sent, which are not checked".into(),
         });
         if body.raw {
             lines.push("    raw: the exact bytes of the body".into());
         }
-        if body.further_faults {
-            lines.push("    and `faults` beside it, with `--dispatch calls`, says what else is wrong with a body that is refused".into());
+        if body.further_errors {
+            lines.push("    and `further_errors` beside it, with `--dispatch calls`, reports further errors in a rejected body".into());
         }
     }
     if operation.websocket {

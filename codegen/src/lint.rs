@@ -4,20 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Ident;
 
+use crate::emit::Dispatch;
 use crate::error::Problem;
 use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition, close_over};
 use crate::naming::operation_prefix;
 use crate::read::PARAMETER;
 
-/// Returns everything that makes the document as a whole unsupported.
-pub fn check(api: &Api) -> Vec<Problem> {
+/// Returns every reason why the server selected by `dispatch` does not support the document as a whole.
+pub fn check(api: &Api, dispatch: Dispatch) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut types = BTreeMap::new();
     for definition in &api.types {
         if let Some(other) = types.insert(definition.ident.to_string(), definition) {
             let (ident, at) = (&definition.ident, &other.pointer);
             let reason = format!("`{ident}` is also the Rust name of {at}; rename one");
-            found.push(Problem::refused(&definition.pointer, reason));
+            found.push(Problem::rejected(&definition.pointer, reason));
         }
         found.extend(tags_are_text(definition, api).err());
     }
@@ -31,8 +32,8 @@ pub fn check(api: &Api) -> Vec<Problem> {
         match names.get(&name) {
             None => {}
             Some((id, at)) if *id == operation.id => {
-                let reason = format!("operationId `{id}` is already used at {at}; operation ids must be unique");
-                found.push(Problem::refused(&operation.pointer, reason));
+                let reason = format!("operationId `{id}` is already used at {at}; operation IDs must be unique");
+                found.push(Problem::rejected(&operation.pointer, reason));
                 continue;
             }
             Some((id, at)) => {
@@ -40,18 +41,40 @@ pub fn check(api: &Api) -> Vec<Problem> {
                     "`{}` and `{id}` at {at} have the same Rust name `{name}`; rename one",
                     operation.id
                 );
-                found.push(Problem::refused(&operation.pointer, reason));
+                found.push(Problem::rejected(&operation.pointer, reason));
                 continue;
             }
         }
         found.extend(parameters(operation, &types).err());
         names.insert(name, (&operation.id, &operation.pointer));
     }
-    found.extend(routes(&api.operations));
+    for operation in &api.operations {
+        found.extend(
+            segments(&operation.path)
+                .err()
+                .map(|reason| Problem::rejected(&operation.pointer, reason)),
+        );
+    }
+    match dispatch {
+        Dispatch::Dropshot => found.extend(conflicts(&api.operations)),
+        Dispatch::Calls => found.extend(api.operations.iter().filter_map(needs_dropshot)),
+    }
     found
 }
 
-/// Refuses a type that contains itself other than through an array or a map, because its values would be infinite.
+/// Rejects what only Dropshot's server gives access to.
+fn needs_dropshot(operation: &Operation) -> Option<Problem> {
+    let content = operation.body.as_ref().map(|body| &body.content);
+    let what = match content {
+        _ if operation.websocket => "websockets require",
+        Some(BodyContent::Multipart) => "multipart bodies require",
+        _ => return None,
+    };
+    let reason = format!("{what} Dropshot's server; generate without `--dispatch calls`");
+    Some(Problem::rejected(&operation.pointer, reason))
+}
+
+/// Rejects a type that contains itself other than through an array or a map, because its values would be infinite.
 fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
     let mut reached = vec![definition];
     let mut next = 0;
@@ -63,7 +86,7 @@ fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>
                     "`{}` contains itself through `{}`; use an array or a map in between",
                     definition.ident, current.ident
                 );
-                return Err(Problem::refused(&definition.pointer, reason));
+                return Err(Problem::rejected(&definition.pointer, reason));
             }
             if let Some(other) = types.get(&ident.to_string())
                 && !reached.iter().any(|known| known.ident == other.ident)
@@ -97,13 +120,13 @@ fn tags_are_text(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> 
                 Some(Shape::Enum(of)) => &of.variants,
                 _ => {
                     let reason = "a discriminator must be a string or an enumeration";
-                    return Err(Problem::refused(&field.pointer, reason));
+                    return Err(Problem::rejected(&field.pointer, reason));
                 }
             };
             let lacks = |value: &&String| !values.iter().any(|known| known.value == **value);
             if let Some(value) = alternative.values.iter().find(lacks) {
                 let reason = format!("`{value}` identifies this alternative but is not one of the allowed values");
-                return Err(Problem::refused(&field.pointer, reason));
+                return Err(Problem::rejected(&field.pointer, reason));
             }
         }
     }
@@ -123,11 +146,11 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
     if let Some(field) = form.iter().find(|field| !is_parameter(&field.ty, types)) {
         let reason = "a member of a form must be a string, a number, a boolean, an enumeration, a `oneOf` of these or \
                       a list of these";
-        return Err(Problem::refused(&field.pointer, reason));
+        return Err(Problem::rejected(&field.pointer, reason));
     }
     for field in all.into_iter().flatten() {
         if matches!(field.ty, Type::Named(_) | Type::Array { .. }) && !is_parameter(&field.ty, types) {
-            return Err(Problem::refused(&field.pointer, PARAMETER));
+            return Err(Problem::rejected(&field.pointer, PARAMETER));
         }
     }
     for Field { name, pointer, .. } in &operation.query_parameters {
@@ -136,7 +159,7 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
                 "`{name}` is both a query and a path parameter, which Dropshot does not distinguish; \
                                   rename one"
             );
-            return Err(Problem::refused(pointer, reason));
+            return Err(Problem::rejected(pointer, reason));
         }
     }
     Ok(())
@@ -144,18 +167,20 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
 
 /// Whether a parameter can have this type: a scalar, or a list of scalars.
 fn is_parameter(ty: &Type, types: &BTreeMap<String, &TypeDefinition>) -> bool {
-    match list_items(ty, types, 0) {
-        Some(items) => is_text(items, types, 0),
-        None => is_text(ty, types, 0),
-    }
+    let text = list_items(ty, types, &mut BTreeSet::new()).unwrap_or(ty);
+    is_text(text, types, &mut BTreeSet::new())
 }
 
 /// The item type, if the type is a list.
-fn list_items<'t>(ty: &'t Type, types: &BTreeMap<String, &'t TypeDefinition>, depth: usize) -> Option<&'t Type> {
+fn list_items<'t>(
+    ty: &'t Type,
+    types: &BTreeMap<String, &'t TypeDefinition>,
+    seen: &mut BTreeSet<Ident>,
+) -> Option<&'t Type> {
     match ty {
         Type::Array { items, .. } => Some(items),
-        Type::Named(ident) if depth < 32 => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
-            Some(Shape::Newtype(inner)) => list_items(inner, types, depth + 1),
+        Type::Named(ident) => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
+            Some(Shape::Newtype(inner)) if seen.insert(ident.clone()) => list_items(inner, types, seen),
             _ => None,
         },
         _ => None,
@@ -163,7 +188,7 @@ fn list_items<'t>(ty: &'t Type, types: &BTreeMap<String, &'t TypeDefinition>, de
 }
 
 /// Whether a value of this type can be written as the text of a parameter.
-fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -> bool {
+fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, seen: &mut BTreeSet<Ident>) -> bool {
     match ty {
         Type::String(_)
         | Type::Integer { .. }
@@ -172,12 +197,13 @@ fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -
         | Type::Date
         | Type::DateTime
         | Type::Uuid => true,
-        // Cycles of names are refused elsewhere.
-        Type::Named(ident) if depth < 32 => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
+        // A type that was visited before is checked there. Types that contain themselves are rejected elsewhere.
+        Type::Named(ident) if !seen.insert(ident.clone()) => true,
+        Type::Named(ident) => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
             Some(Shape::Enum(_)) => true,
-            Some(Shape::Newtype(ty)) => is_text(ty, types, depth + 1),
+            Some(Shape::Newtype(ty)) => is_text(ty, types, seen),
             Some(Shape::Union(union)) => {
-                let is_text = |content: &Option<Type>| content.as_ref().is_some_and(|ty| is_text(ty, types, depth + 1));
+                let mut is_text = |content: &Option<Type>| content.as_ref().is_some_and(|ty| is_text(ty, types, seen));
                 // Dropshot accepts scalars in a `oneOf` but not in an `anyOf`.
                 union.tagging == (Tagging::Value { exclusive: true })
                     && union.alternatives.iter().all(|it| is_text(&it.content))
@@ -188,7 +214,7 @@ fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -
     }
 }
 
-/// Refuses an untagged union that contains itself, because trying its alternatives would take twice as long for every
+/// Rejects an untagged union that contains itself, because trying its alternatives would take twice as long for every
 /// level of nesting.
 fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     let is_tried = match &definition.shape {
@@ -203,7 +229,7 @@ fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     definition.mentioned(&mut reached);
     close_over(&api.types, &mut reached);
     match reached.contains(&definition.ident) {
-        true => Err(Problem::refused(
+        true => Err(Problem::rejected(
             &definition.pointer,
             "a union without a discriminator must not contain itself, because each level of nesting would double the \
              work; give every alternative a member with a constant value, such as `type`",
@@ -212,73 +238,71 @@ fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     }
 }
 
-/// Refuses paths on which Dropshot's router would panic. The router ignores a trailing slash.
-fn routes(operations: &[Operation]) -> Vec<Problem> {
-    let mut found = Vec::new();
-    // For each parent path, the first segment found below it and the path that it belongs to: a literal or a variable.
-    let mut places: BTreeMap<String, (&str, &str)> = BTreeMap::new();
-    let mut served: BTreeMap<(&str, &str, Option<&str>), &str> = BTreeMap::new();
-    for operation in operations {
-        match route(operation, &mut places) {
-            Err(reason) => found.push(Problem::refused(&operation.pointer, reason)),
-            Ok(path) => {
-                let key = served.insert(
-                    // Operations of several versions do not overlap, because each starts at a different version.
-                    (&operation.method, path, operation.versions.from.as_deref()),
-                    &operation.path,
-                );
-                if let Some(other) = key {
-                    let reason = format!(
-                        "Dropshot does not distinguish `{}` from `{other}`, because it ignores a trailing slash; \
-                         remove one of them",
-                        operation.path
-                    );
-                    found.push(Problem::refused(&operation.pointer, reason));
-                }
-            }
-        }
-    }
-    found
-}
-
-fn route<'o>(operation: &'o Operation, places: &mut BTreeMap<String, (&'o str, &'o str)>) -> Result<&'o str, String> {
-    let path = operation.path.strip_suffix('/').unwrap_or(&operation.path);
-    let Some(inside) = operation.path.strip_prefix('/') else {
+/// The segments of a path, without a slash at its end.
+fn segments(path: &str) -> Result<Vec<&str>, String> {
+    let Some(inside) = path.strip_prefix('/') else {
         return Err("a path must begin with a slash".into());
     };
     let inside = inside.strip_suffix('/').unwrap_or(inside);
-    if inside.is_empty() {
-        return Ok(path);
-    }
-    let mut variables = Vec::new();
-    let mut parent = String::new();
-    for segment in inside.split('/') {
+    let all: Vec<&str> = inside.split('/').filter(|_| !inside.is_empty()).collect();
+    for (index, segment) in all.iter().enumerate() {
         let variable = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         match variable {
             Some("") => return Err("a path variable must have a name".into()),
-            Some(name) if variables.contains(&name) => {
+            Some(name) if all[..index].contains(segment) => {
                 return Err(format!("the path contains `{{{name}}}` twice; rename one"));
             }
-            Some(name) if !name.contains(['{', '}', ':']) => variables.push(name),
+            Some(name) if !name.contains(['{', '}', ':']) => {}
             None if segment.is_empty() => {
                 return Err("a path must not have empty segments; remove one of the slashes".into());
             }
             None if !segment.contains(['{', '}']) => {}
             _ => return Err(format!("`{segment}`: a path variable must be a whole segment")),
         }
-        match places.get(&parent) {
-            Some((there, other)) if *there != segment && (variable.is_some() || there.starts_with('{')) => {
-                return Err(format!(
-                    "`{segment}` conflicts with `{there}` in the path `{other}`: Dropshot requires literals or one \
-                     variable in the same place; change one of the paths"
-                ));
-            }
-            Some(_) => {}
-            None => {
-                places.insert(parent.clone(), (segment, &operation.path));
-            }
-        }
-        parent = format!("{parent}/{segment}");
     }
-    Ok(path)
+    Ok(all)
+}
+
+/// Returns the paths on which Dropshot's router would panic. The router ignores a slash at the end.
+pub fn conflicts(operations: &[Operation]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    // For each parent path, the first segment found below it and the path that it belongs to: a literal or a variable.
+    let mut places: BTreeMap<String, (&str, &str)> = BTreeMap::new();
+    let mut served: BTreeMap<(&str, String, Option<&str>), &str> = BTreeMap::new();
+    for operation in operations {
+        let Ok(segments) = segments(&operation.path) else {
+            continue;
+        };
+        let reject = |reason: String| Problem::rejected(&operation.pointer, reason);
+        let mut parent = String::new();
+        let mut conflict = None;
+        for segment in segments {
+            match places.get(&parent) {
+                Some((there, other)) if *there != segment && (segment.starts_with('{') || there.starts_with('{')) => {
+                    conflict = Some(reject(format!(
+                        "Dropshot's router cannot have `{segment}` here and `{there}` in the same place of the path \
+                         `{other}`; generate with `--dispatch calls` and serve with another router, or change one of \
+                         the paths"
+                    )));
+                    break;
+                }
+                Some(_) => {}
+                None => drop(places.insert(parent.clone(), (segment, &operation.path))),
+            }
+            parent = format!("{parent}/{segment}");
+        }
+        if conflict.is_some() {
+            found.extend(conflict);
+            continue;
+        }
+        // Operations of several versions do not overlap, because each starts at a different version.
+        let key = (operation.method.as_str(), parent, operation.versions.from.as_deref());
+        if let Some(other) = served.insert(key, &operation.path) {
+            found.push(reject(format!(
+                "Dropshot does not distinguish `{}` from `{other}`, because it ignores a trailing slash; remove one of them",
+                operation.path
+            )));
+        }
+    }
+    found
 }

@@ -1,5 +1,6 @@
 //! Rust expressions for JSON values. Building an expression also checks that the value matches the type.
 
+use std::cell::RefCell;
 use std::str::FromStr;
 
 use proc_macro2::{Ident, TokenStream};
@@ -12,9 +13,6 @@ use crate::model::{Alternative, Field, IntegerKind, Others, Shape, Struct, Taggi
 #[derive(Debug, PartialEq)]
 pub struct NoValue;
 
-/// The maximum nesting of values, which ends the recursion where a member's default contains the member itself.
-const DEEPEST: usize = 32;
-
 /// The expression for a member that the client leaves out, from the document's default. `None` if there is no default
 /// or if the member is required.
 ///
@@ -22,23 +20,30 @@ const DEEPEST: usize = 32;
 /// If the default does not match the member's type.
 pub fn default(field: &Field, types: &[TypeDefinition]) -> Result<Option<TokenStream>, NoValue> {
     let Some(value) = &field.default else { return Ok(None) };
-    let expression = Literals { types }.member(field, Some(value), 0)?;
+    let expression = Literals {
+        types,
+        open: RefCell::default(),
+    }
+    .member(field, Some(value))?;
     Ok(Some(expression).filter(|_| field.is_optional_in_requests()))
 }
 
 struct Literals<'a> {
     types: &'a [TypeDefinition],
+    /// The types whose literals are being built, each with its value. They detect endless recursion, such as a default that
+    /// contains its own member, or a union of itself.
+    open: RefCell<Vec<(Ident, Value)>>,
 }
 
 impl Literals<'_> {
     /// A member or parameter, which may be absent.
-    fn member(&self, field: &Field, value: Option<&Value>, depth: usize) -> Result<TokenStream, NoValue> {
+    fn member(&self, field: &Field, value: Option<&Value>) -> Result<TokenStream, NoValue> {
         let absent = || field.default.as_ref().filter(|_| field.is_optional_in_requests());
         let expression = match value.or_else(absent) {
             None if field.is_option() && field.is_optional_in_requests() => return Ok(quote! { None }),
             None => return Err(NoValue),
             Some(Value::Null) if field.nullable && field.ty != Type::Any => return Ok(quote! { None }),
-            Some(value) => self.value(&field.ty, value, depth + 1)?,
+            Some(value) => self.value(&field.ty, value)?,
         };
         Ok(match field.is_option() {
             true => quote! { Some(#expression) },
@@ -46,10 +51,7 @@ impl Literals<'_> {
         })
     }
 
-    fn value(&self, ty: &Type, value: &Value, depth: usize) -> Result<TokenStream, NoValue> {
-        if depth > DEEPEST {
-            return Err(NoValue);
-        }
+    fn value(&self, ty: &Type, value: &Value) -> Result<TokenStream, NoValue> {
         let holds = |holds: bool| if holds { Ok(()) } else { Err(NoValue) };
         // Types without literals are parsed from JSON at run time. The value has been checked here.
         let read = |is_value: bool| {
@@ -94,7 +96,7 @@ impl Literals<'_> {
                 holds(rules.check(all.len()).is_ok() && rules.check_items(all).is_ok())?;
                 let all: Vec<_> = all
                     .iter()
-                    .map(|item| self.value(items, item, depth + 1))
+                    .map(|item| self.value(items, item))
                     .collect::<Result<_, _>>()?;
                 Ok(match all.is_empty() {
                     true => quote! { Vec::new() },
@@ -105,18 +107,18 @@ impl Literals<'_> {
                 let members = value.as_object().ok_or(NoValue)?;
                 holds(rules.check(members.len()).is_ok())?;
                 holds(members.keys().all(|key| rules.check_key(key).is_ok()))?;
-                self.map(values, members.iter(), depth)
+                self.map(values, members.iter())
             }
             Type::Nullable(_) if value.is_null() => Ok(quote! { None }),
             Type::Nullable(inner) => {
-                let inner = self.value(inner, value, depth + 1)?;
+                let inner = self.value(inner, value)?;
                 Ok(quote! { Some(#inner) })
             }
             Type::Boxed(inner) => {
-                let inner = self.value(inner, value, depth + 1)?;
+                let inner = self.value(inner, value)?;
                 Ok(quote! { Box::new(#inner) })
             }
-            Type::Named(ident) => self.named(ident, value, depth),
+            Type::Named(ident) => self.named(ident, value),
         }
     }
 
@@ -124,11 +126,10 @@ impl Literals<'_> {
         &self,
         values: &Type,
         members: impl Iterator<Item = (&'v String, &'v Value)>,
-        depth: usize,
     ) -> Result<TokenStream, NoValue> {
         let all: Vec<_> = members
             .map(|(name, value)| {
-                let value = self.value(values, value, depth + 1)?;
+                let value = self.value(values, value)?;
                 Ok(quote! { (#name.to_string(), #value) })
             })
             .collect::<Result<_, _>>()?;
@@ -138,11 +139,22 @@ impl Literals<'_> {
         })
     }
 
-    fn named(&self, ident: &Ident, value: &Value, depth: usize) -> Result<TokenStream, NoValue> {
+    fn named(&self, ident: &Ident, value: &Value) -> Result<TokenStream, NoValue> {
+        let step = (ident.clone(), value.clone());
+        if self.open.borrow().contains(&step) {
+            return Err(NoValue);
+        }
+        self.open.borrow_mut().push(step);
+        let expression = self.defined(ident, value);
+        self.open.borrow_mut().pop();
+        expression
+    }
+
+    fn defined(&self, ident: &Ident, value: &Value) -> Result<TokenStream, NoValue> {
         let definition = self.types.iter().find(|definition| definition.ident == *ident);
         match &definition.ok_or(NoValue)?.shape {
             Shape::Newtype(inner) => {
-                let inner = self.value(inner, value, depth + 1)?;
+                let inner = self.value(inner, value)?;
                 Ok(quote! { #ident(#inner) })
             }
             Shape::Enum(enumeration) => {
@@ -151,40 +163,36 @@ impl Literals<'_> {
                 let variant = &variants.find(|variant| variant.value == text).ok_or(NoValue)?.ident;
                 Ok(quote! { #ident::#variant })
             }
-            Shape::Struct(object) => self.structure(ident, object, value, depth),
-            Shape::Union(union) => self.union(ident, union, value, depth),
+            Shape::Struct(object) => self.structure(ident, object, value),
+            Shape::Union(union) => self.union(ident, union, value),
             Shape::Joined(parts) => {
                 let members = value.as_object().ok_or(NoValue)?;
                 let mut fields = Vec::new();
                 for part in parts {
                     let own = members.iter().filter(|(name, _)| !part.others.contains(name));
                     let own: Map<String, Value> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-                    let (name, value) = (&part.ident, self.value(&part.ty, &own.into(), depth + 1)?);
+                    let (name, value) = (&part.ident, self.value(&part.ty, &own.into())?);
                     fields.push(quote! { #name: #value });
                 }
                 Ok(quote! { #ident { #(#fields),* } })
             }
             Shape::Checked(alternatives) => {
-                let fits = |it: &Alternative| {
-                    it.content
-                        .as_ref()
-                        .is_some_and(|ty| self.value(ty, value, depth + 1).is_ok())
-                };
+                let fits = |it: &Alternative| it.content.as_ref().is_some_and(|ty| self.value(ty, value).is_ok());
                 let json = value.to_string();
                 match alternatives.iter().any(fits) {
-                    true => Ok(quote! { #ident(codegen_runtime::Kept::constant(#json)) }),
+                    true => Ok(quote! { #ident(codegen_runtime::RawJson::constant(#json)) }),
                     false => Err(NoValue),
                 }
             }
         }
     }
 
-    fn structure(&self, ident: &Ident, object: &Struct, value: &Value, depth: usize) -> Result<TokenStream, NoValue> {
+    fn structure(&self, ident: &Ident, object: &Struct, value: &Value) -> Result<TokenStream, NoValue> {
         let members: &Map<String, Value> = value.as_object().ok_or(NoValue)?;
         let mut fields = Vec::new();
         for field in &object.fields {
             let name = &field.ident;
-            let value = self.member(field, members.get(&field.name), depth + 1)?;
+            let value = self.member(field, members.get(&field.name))?;
             fields.push(quote! { #name: #value });
         }
         let others = || {
@@ -193,26 +201,26 @@ impl Literals<'_> {
         };
         match &object.others {
             Others::Ignored => {}
-            Others::Refused if others().next().is_some() => return Err(NoValue),
-            Others::Refused => {}
+            Others::Rejected if others().next().is_some() => return Err(NoValue),
+            Others::Rejected => {}
             Others::Kept(field) => {
                 let Type::Map { values, .. } = &field.ty else {
                     return Err(NoValue);
                 };
-                let (name, kept) = (&field.ident, self.map(values, others(), depth + 1)?);
-                fields.push(quote! { #name: #kept });
+                let (name, map) = (&field.ident, self.map(values, others())?);
+                fields.push(quote! { #name: #map });
             }
         }
         Ok(quote! { #ident { #(#fields),* } })
     }
 
-    fn union(&self, ident: &Ident, union: &Union, value: &Value, depth: usize) -> Result<TokenStream, NoValue> {
+    fn union(&self, ident: &Ident, union: &Union, value: &Value) -> Result<TokenStream, NoValue> {
         let built = |alternative: &Alternative, value: Option<&Value>| {
             let variant = &alternative.ident;
             match (&alternative.content, value) {
                 (None, None) => Ok(quote! { #ident::#variant }),
                 (Some(ty), Some(value)) => {
-                    let content = self.value(ty, value, depth + 1)?;
+                    let content = self.value(ty, value)?;
                     Ok(quote! { #ident::#variant(#content) })
                 }
                 _ => Err(NoValue),

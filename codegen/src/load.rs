@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::emit::Dispatch;
 use crate::error::Problem;
 use crate::node::Node;
-use crate::positions::{DEEPEST_JSON, Positions, deeper, too_deep};
-use crate::{bundle, newer};
+use crate::positions::{MAX_JSON_DEPTH, Positions, first_deeper_than, too_deep};
+use crate::{bundle, equivalent, hoist, openapi_3_1};
 
 /// An OpenAPI document.
 #[derive(Clone, Debug)]
@@ -19,6 +20,19 @@ pub struct Document {
     pub value: Value,
     /// The line and column of each value.
     pub positions: Positions,
+    /// How the document is served, which decides what is supported.
+    pub dispatch: Dispatch,
+    /// The pointers of the webhooks and callbacks, which are requests that the server sends. They have been removed.
+    pub own_requests: Vec<String>,
+}
+
+impl Document {
+    /// Sets how the document is served, and keeps only the first of `media_types` that a body or a response with several
+    /// has.
+    pub fn with(mut self, dispatch: Dispatch, media_types: &[String]) -> Self {
+        equivalent::choose(&mut self.value, media_types);
+        Document { dispatch, ..self }
+    }
 }
 
 /// Reads a YAML or JSON document from a file.
@@ -52,38 +66,58 @@ pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
         .as_str()
         .is_some_and(|version| version.starts_with("3.1."))
     {
-        newer::converted(&mut value).map_err(|problem| positions.locate(path, problem))?;
+        openapi_3_1::converted(&mut value).map_err(|problem| positions.locate(path, problem))?;
     }
+    let own_requests = equivalent::without_own_requests(&mut value);
+    let mut moved = hoist::Moved::new();
+    hoist::path_items(&mut value, &mut moved);
+    hoist::parts(&mut value, &mut moved);
+    equivalent::simplified(&mut value);
+    hoist::bases(&mut value, &mut moved);
+    positions.moved(moved);
     Ok(Document {
         path: path.into(),
         value,
         positions,
+        dispatch: Dispatch::default(),
+        own_requests,
     })
 }
 
 fn parsed(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
-    match text.trim_start().starts_with('{') {
-        true => json(path, text),
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    match is_json || text.trim_start().starts_with('{') {
+        true => json(path, text, is_json),
         false => yaml(path, text),
     }
 }
 
-/// Parses JSON. A text that looks like JSON but is not valid JSON may still be YAML in flow style.
-fn json(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
-    if let Some((line, column)) = deeper(text, DEEPEST_JSON) {
-        return Err(too_deep(path, line, column, DEEPEST_JSON));
+/// Parses JSON. A text that looks like JSON but is not valid JSON may still be YAML in flow style, unless its file's name
+/// says that it is JSON.
+fn json(path: &Path, text: &str, is_json: bool) -> Result<(Value, Positions), Problem> {
+    if let Some((line, column)) = first_deeper_than(text, MAX_JSON_DEPTH) {
+        return Err(too_deep(path, line, column, MAX_JSON_DEPTH));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     match value {
         Ok(value) => Ok((value, Positions::of_json(path, text)?)),
-        Err(error) => yaml(path, text).map_err(|_| Problem::Syntax {
-            path: path.into(),
-            line: error.line(),
-            column: error.column(),
-            detail: error.to_string(),
-        }),
+        Err(error) => {
+            let syntax = Problem::Syntax {
+                path: path.into(),
+                line: error.line().max(1),
+                column: error.column().max(1),
+                detail: format!(
+                    "must be valid JSON: {}",
+                    error.to_string().split(" at line ").next().unwrap_or_default()
+                ),
+            };
+            match is_json {
+                true => Err(syntax),
+                false => yaml(path, text).map_err(|_| syntax),
+            }
+        }
     }
 }
 
@@ -107,13 +141,19 @@ fn yaml(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
 }
 
 fn version(value: &Value) -> Result<(), Problem> {
-    let version = Node::root(value).need("openapi")?;
-    let is_known = ["3.0.", "3.1."]
-        .iter()
-        .any(|known| version.text().is_ok_and(|text| text.starts_with(known)));
-    if !is_known {
-        let found = version.text()?;
-        return Err(version.refuse(format!("must be OpenAPI 3.0.x or 3.1.x, is {found}")));
+    let root = Node::root(value);
+    if !value.is_object() {
+        return Err(
+            root.reject("an OpenAPI document must be an object that begins with its version, such as `openapi: 3.0.3`")
+        );
     }
-    Ok(())
+    if let Some(swagger) = root.get("swagger") {
+        return Err(swagger.reject("Swagger 2.0 is not supported; convert the document to OpenAPI 3.0"));
+    }
+    let version = root.need("openapi")?;
+    let found = version.text()?;
+    match found.starts_with("3.0.") || found.starts_with("3.1.") {
+        true => Ok(()),
+        false => Err(version.reject(format!("must be OpenAPI 3.0.x or 3.1.x, is {found}"))),
+    }
 }

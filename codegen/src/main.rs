@@ -1,13 +1,14 @@
-//! The `codegen` command: generates a Dropshot server and a progenitor client from an OpenAPI document.
+//! The `dropshot-codegen` command: generates a Dropshot server and a progenitor client from an OpenAPI document.
 
 mod project;
 mod report;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use codegen::{Problem, emit, explain, load, output, refusals, scaffold};
+use dropshot_codegen::{Problem, emit, explain, load, output, rejections, scaffold};
 use report::Progress;
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI document.
@@ -17,27 +18,29 @@ Exit codes: 0 success (check: all files are fresh), 1 the document or a file has
 
 Examples:
   Generate a server and a client:
-    codegen --spec api.yaml --server server/src/generated --client client/src/generated
+    dropshot-codegen --spec api.yaml --server server/src/generated --client client/src/generated
   Fail in CI if they do not match the document:
-    codegen check --spec api.yaml --server server/src/generated --client client/src/generated
+    dropshot-codegen check --spec api.yaml --server server/src/generated --client client/src/generated
   Only check the document, and list everything in it that is not supported:
-    codegen --spec api.yaml --all
+    dropshot-codegen --spec api.yaml --all
   Generate the supported operations of a document:
-    codegen --spec api.yaml --server src/generated --skip-unsupported
-  Write a crate that serves the document, answering 501 until the operations are implemented:
-    codegen --spec petstore.yaml init pets && cd pets && cargo run
+    dropshot-codegen --spec api.yaml --server src/generated --skip-unsupported
+  Support the JSON form of bodies that can also be sent as XML:
+    dropshot-codegen --spec api.yaml --server src/generated --media-type application/json
+  Write a crate that serves the document, which returns 501 until the operations are implemented:
+    dropshot-codegen --spec petstore.yaml init pets && cd pets && cargo run
   Write the file of an operation that was added to the document:
-    codegen --spec openapi.yaml new list_pets
-  Explain what is generated for a place in the document, or why it is refused:
-    codegen --spec api.yaml explain '#/components/schemas/Pet/properties/name'
+    dropshot-codegen --spec openapi.yaml new list_pets
+  Explain what is generated for a place in the document, or why it is rejected:
+    dropshot-codegen --spec api.yaml explain '#/components/schemas/Pet/properties/name'
   Generate a server below a module of the crate:
-    codegen --spec pets.yaml --server src/pets/generated --root crate::pets
+    dropshot-codegen --spec pets.yaml --server src/pets/generated --root crate::pets
   Check several contracts that a file lists:
-    codegen check --project codegen.toml")]
+    dropshot-codegen check --project codegen.toml")]
 struct Cli {
     /// A file that lists several contracts (`[[contract]]`), each with its own `spec`, `server`, `client`, `root`,
-    /// `dispatch` and `templates`. The command runs for each of them; `new` runs for the one that has the operation
-    #[arg(long, global = true, value_name = "FILE", conflicts_with_all = ["spec", "server", "client", "root", "dispatch", "templates"])]
+    /// `dispatch`, `templates` and `media_types`. The command runs for each of them; `new` runs for the one that has the operation
+    #[arg(long, global = true, value_name = "FILE", conflicts_with_all = ["spec", "server", "client", "root", "dispatch", "templates", "media_types"])]
     project: Option<PathBuf>,
     /// The OpenAPI document, in YAML or JSON. Several documents with different versions become one server of all
     /// versions
@@ -57,9 +60,15 @@ struct Cli {
     /// server
     #[arg(long, global = true, value_enum, default_value_t)]
     dispatch: Dispatch,
+    /// The media type to support where a body or a response has several. Repeat it in order of preference
+    #[arg(long = "media-type", global = true, value_name = "TYPE")]
+    media_types: Vec<String>,
     /// List every error with its place, not only the first with a summary of the others
     #[arg(long, global = true)]
     all: bool,
+    /// Print every error as a line of JSON on standard output, with its file, its range, its pointer and the reason
+    #[arg(long, global = true, conflicts_with = "all")]
+    json: bool,
     /// Leave out the operations that are not supported, list them, and generate the others
     #[arg(long, global = true)]
     skip_unsupported: bool,
@@ -71,7 +80,7 @@ struct Cli {
     command: Option<Command>,
 }
 
-#[derive(Clone, Copy, Default, ValueEnum, serde::Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Dispatch {
     /// Generate `dispatch.rs`, which implements the API trait, for Dropshot's server
@@ -98,12 +107,14 @@ enum Command {
     Generate,
     /// Write nothing, and fail if a file is stale, missing or orphaned
     Check,
+    /// Write the generated files, and again whenever a document changes, until it is interrupted
+    Watch,
     /// Write a crate that serves the document. Existing files are never overwritten
     Init {
         /// The crate's folder, which must be new or empty. Its last component is the crate's name
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// The folder of codegen-runtime [default: the one beside codegen's sources, or else the registry]
+        /// The folder of codegen-runtime [default: the one beside the generator's sources, or else the registry]
         #[arg(long, value_name = "DIR")]
         runtime: Option<PathBuf>,
     },
@@ -113,7 +124,7 @@ enum Command {
         operation: String,
     },
     /// Explain what is generated for a place in the document: the Rust type, the rules that are checked, or why it is
-    /// refused
+    /// rejected
     Explain {
         /// The JSON pointer of the place, such as `#/paths/~1pets/get`. Write `~1` for a slash in a name
         pointer: String,
@@ -123,17 +134,17 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let worker = std::thread::Builder::new()
-        .stack_size(codegen::STACK)
-        .spawn(move || match &cli.project {
-            Some(file) => project::run_all(file, &cli),
-            None => run(&cli),
+        .stack_size(dropshot_codegen::STACK)
+        .spawn(move || match &cli.command {
+            Some(Command::Watch) => watch::watch(cli),
+            _ => run_all(&cli),
         });
     let outcome = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(outcome)) => outcome,
         // The panic hook has already printed the message.
         Ok(Err(_)) => return ExitCode::from(101),
         Err(source) => Err(Problem::Io {
-            path: "codegen".into(),
+            path: "dropshot-codegen".into(),
             source,
         }),
     };
@@ -146,6 +157,13 @@ fn main() -> ExitCode {
     }
 }
 
+fn run_all(cli: &Cli) -> Result<ExitCode, Problem> {
+    match &cli.project {
+        Some(file) => project::run_all(file, cli),
+        None => run(cli),
+    }
+}
+
 fn parse_root(text: &str) -> Result<emit::Root, String> {
     emit::Root::new(text).ok_or_else(|| "must be a path of modules, such as `crate::http`".into())
 }
@@ -155,7 +173,14 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
     let mut documents = Vec::new();
     for spec in &cli.spec {
         progress.step(format!("reading {}", spec.display()));
-        let document = load::from_file(spec)?;
+        let document = match load::from_file(spec) {
+            Err(problem) if cli.json => {
+                progress.done();
+                println!("{}", report::line(&problem));
+                return Ok(ExitCode::from(1));
+            }
+            loaded => loaded?.with(cli.dispatch.into(), &cli.media_types),
+        };
         if let Some(Command::Explain { pointer }) = &cli.command {
             let text = explain::explain(&document, pointer)?;
             progress.done();
@@ -178,31 +203,31 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
         }
     };
     match command {
-        Command::Generate => generate(cli, &documents, &progress, false),
+        Command::Generate | Command::Watch => generate(cli, &documents, &progress, false),
         Command::Check => generate(cli, &documents, &progress, true),
         Command::Init { folder, runtime } => {
             let runtime = runtime
                 .clone()
                 .map_or_else(scaffold::Runtime::usual, scaffold::Runtime::Path);
-            let api = codegen::model(document)?;
+            let api = dropshot_codegen::model(document)?;
             let written = scaffold::init(folder, document, &api, &runtime, cli.skip_unsupported)?;
             progress.done();
             println!("{} files in {}", written.len(), folder.display());
             match runtime {
-                scaffold::Runtime::Path(path) => println!("codegen-runtime is taken from {}", path.display()),
-                scaffold::Runtime::Published => println!("codegen-runtime is taken from the registry"),
+                scaffold::Runtime::Path(path) => println!("using codegen-runtime from {}", path.display()),
+                scaffold::Runtime::Published => println!("using codegen-runtime from the registry"),
             }
             println!("next: cd {} && cargo run", folder.display());
             Ok(ExitCode::SUCCESS)
         }
         Command::New { operation } => new(cli, &documents, operation, &progress),
-        // Handled above, so that refused documents can be explained too.
+        // Handled above, so that rejected documents can be explained too.
         Command::Explain { .. } => Ok(ExitCode::SUCCESS),
     }
 }
 
 fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -> Result<ExitCode, Problem> {
-    let api = codegen::model_of(documents)?;
+    let api = dropshot_codegen::model_of(documents)?;
     let Some(operation) = api.operations.iter().find(|operation| operation.id == id) else {
         let all: Vec<&str> = api.operations.iter().map(|operation| operation.id.as_str()).collect();
         return Err(Problem::Scaffold(format!(
@@ -224,23 +249,28 @@ fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// The document, without its unsupported operations if they are to be skipped. `None` if it is refused, which has been
+/// The document, without its unsupported operations if they are to be skipped. `None` if it is rejected, which has been
 /// reported.
 fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result<Option<load::Document>, Problem> {
     progress.step("checking every operation and schema");
-    let problems = refusals::all(&document);
+    let problems = rejections::all(&document);
     if problems.is_empty() {
         return Ok(Some(document));
     }
     if cli.skip_unsupported {
         progress.step("leaving out unsupported operations");
-        let (document, left) = refusals::skipping(&document)?;
+        let (document, left) = rejections::skipping(&document)?;
         progress.done();
-        report::left_out(&left, codegen::operations(&document));
-        return Ok((codegen::operations(&document) > 0).then_some(document));
+        report::left_out(&left, dropshot_codegen::operations(&document));
+        return Ok((dropshot_codegen::operations(&document) > 0).then_some(document));
     }
     progress.done();
-    report::refused(problems, &document.path, cli.all);
+    match cli.json {
+        true => problems
+            .iter()
+            .for_each(|problem| println!("{}", report::line(problem))),
+        false => report::rejected(problems, &document.path, cli.all),
+    }
     Ok(None)
 }
 
@@ -251,9 +281,13 @@ fn shown(specs: &[PathBuf]) -> String {
 
 fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check: bool) -> Result<ExitCode, Problem> {
     output::apart(cli.server.as_deref(), cli.client.as_deref())?;
-    let api = codegen::model_of(documents)?;
+    let api = dropshot_codegen::model_of(documents)?;
     progress.done();
     report::unnamed(&api);
+    documents.iter().for_each(report::own_requests);
+    if cli.dispatch == Dispatch::Calls && cli.server.is_some() {
+        report::without_trait(&api);
+    }
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
         progress.step(format!("generating a server with {} operations", api.operations.len()));

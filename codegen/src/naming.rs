@@ -23,7 +23,7 @@ pub fn operation_prefix(id: &str) -> String {
     }
 }
 
-/// The id of an operation that declares none: `get_pets_by_id` for `GET /pets/{id}`.
+/// The ID of an operation that declares none: `get_pets_by_id` for `GET /pets/{id}`.
 pub fn unnamed(method: &str, path: &str) -> String {
     let mut id = method.to_string();
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
@@ -40,7 +40,7 @@ pub fn unnamed(method: &str, path: &str) -> String {
 pub struct Names {
     /// Names of component schemas.
     pub schemas: BTreeSet<String>,
-    /// Names derived from operation ids.
+    /// Names derived from operation IDs.
     pub operations: BTreeSet<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct Names {
 pub struct Renamed {
     /// Replacements for the names of component schemas.
     pub schemas: BTreeMap<String, String>,
-    /// Replacements for operation ids, by path and method.
+    /// Replacements for operation IDs, by path and method.
     pub operations: BTreeMap<(String, String), String>,
 }
 
@@ -72,7 +72,6 @@ pub const OPERATION_TYPES: [&str; 5] = ["Path", "Query", "Headers", "Form", "Res
 /// types.
 pub const USED: &[(&str, &str)] = &[
     ("A", ""),
-    ("Answered", "::codegen_runtime::gateway::Answered"),
     ("Api", ""),
     ("ApiDescription", "::dropshot::ApiDescription"),
     ("ApiDescriptionBuildErrors", "::dropshot::ApiDescriptionBuildErrors"),
@@ -102,6 +101,7 @@ pub const USED: &[(&str, &str)] = &[
     ("Failure", "::codegen_runtime::Failure"),
     ("From", "::std::convert::From"),
     ("Gateway", ""),
+    ("GatewayResponse", "::codegen_runtime::gateway::GatewayResponse"),
     ("Hash", "::std::hash::Hash"),
     ("Header", "::dropshot::Header"),
     ("HttpError", "::dropshot::HttpError"),
@@ -119,6 +119,7 @@ pub const USED: &[(&str, &str)] = &[
     ("Ok", "::std::result::Result::Ok"),
     ("Option", "::std::option::Option"),
     ("Pattern", "::codegen_runtime::Pattern"),
+    ("OptionalForm", "::codegen_runtime::OptionalForm"),
     ("OptionalJsonBody", "::codegen_runtime::OptionalJsonBody"),
     ("PartialEq", "::std::cmp::PartialEq"),
     ("Path", "::dropshot::Path"),

@@ -26,6 +26,15 @@ impl<'a> Node<'a> {
         Node::root_with(root, SharedNames::default())
     }
 
+    /// The value at a pointer without `#`.
+    pub fn at(root: &'a Value, value: &'a Value, pointer: &str) -> Self {
+        Node {
+            value,
+            pointer: format!("#{pointer}"),
+            ..Node::root(root)
+        }
+    }
+
     /// The whole document, with replacements for some Rust names.
     pub fn root_renamed(root: &'a Value, renamed: Renamed) -> Self {
         let shared = Shared {
@@ -96,7 +105,7 @@ impl<'a> Node<'a> {
     }
 
     /// Reserves a Rust name for the schema at this node. Returns `false` if a schema at another place has reserved it.
-    pub fn give(&self, name: &str) -> bool {
+    pub fn reserve(&self, name: &str) -> bool {
         let mut given = self.names.given.borrow_mut();
         *given.entry(name.to_string()).or_insert_with(|| self.pointer.clone()) == self.pointer
     }
@@ -112,8 +121,8 @@ impl<'a> Node<'a> {
     }
 
     /// An error that refers to this node.
-    pub fn refuse(&self, reason: impl Into<String>) -> Problem {
-        Problem::refused(&self.pointer, reason)
+    pub fn reject(&self, reason: impl Into<String>) -> Problem {
+        Problem::rejected(&self.pointer, reason)
     }
 
     /// The member `key`, if present.
@@ -126,7 +135,7 @@ impl<'a> Node<'a> {
     /// # Errors
     /// If it is missing.
     pub fn need(&self, key: &str) -> Result<Node<'a>, Problem> {
-        self.get(key).ok_or_else(|| self.refuse(format!("`{key}` is missing")))
+        self.get(key).ok_or_else(|| self.reject(format!("`{key}` is missing")))
     }
 
     /// The members of this object, in document order.
@@ -146,7 +155,7 @@ impl<'a> Node<'a> {
     /// # Errors
     /// If this is not an array.
     pub fn items(&self) -> Result<Vec<Node<'a>>, Problem> {
-        let items = self.value.as_array().ok_or_else(|| self.refuse("must be an array"))?;
+        let items = self.value.as_array().ok_or_else(|| self.reject("must be an array"))?;
         Ok(items
             .iter()
             .enumerate()
@@ -159,7 +168,7 @@ impl<'a> Node<'a> {
     /// # Errors
     /// If this is not a string.
     pub fn text(&self) -> Result<&'a str, Problem> {
-        self.value.as_str().ok_or_else(|| self.refuse("must be a string"))
+        self.value.as_str().ok_or_else(|| self.reject("must be a string"))
     }
 
     /// The string in the member `key`, if present.
@@ -185,7 +194,7 @@ impl<'a> Node<'a> {
     pub fn flag(&self, key: &str) -> Result<bool, Problem> {
         match self.get(key) {
             None => Ok(false),
-            Some(node) => node.value.as_bool().ok_or_else(|| node.refuse("must be true or false")),
+            Some(node) => node.value.as_bool().ok_or_else(|| node.reject("must be true or false")),
         }
     }
 
@@ -198,7 +207,7 @@ impl<'a> Node<'a> {
             None => Ok(None),
             Some(node) => match node.value.as_u64().and_then(|count| usize::try_from(count).ok()) {
                 Some(count) => Ok(Some(count)),
-                None => Err(node.refuse("must be a non-negative integer")),
+                None => Err(node.reject("must be a non-negative integer")),
             },
         }
     }
@@ -208,40 +217,51 @@ impl<'a> Node<'a> {
     /// # Errors
     /// If this is not an object.
     pub fn object(&self) -> Result<&'a Map<String, Value>, Problem> {
-        self.value.as_object().ok_or_else(|| self.refuse("must be an object"))
+        self.value.as_object().ok_or_else(|| self.reject("must be an object"))
     }
 
-    /// Follows a `$ref` within the document. Any other node is returned unchanged.
+    /// Follows a `$ref` within the document, and those that its targets are. Any other node is returned unchanged.
     ///
     /// # Errors
-    /// If the reference points outside the document, to nothing, or to another reference.
+    /// If a reference points outside the document, to nothing, or back to itself.
     pub fn resolved(&self) -> Result<Node<'a>, Problem> {
-        let Some(reference) = self.text_of("$ref")? else {
-            return Ok(self.clone());
-        };
-        let place = reference.strip_prefix('#').ok_or_else(|| {
-            self.refuse(format!(
-                "`{reference}` is outside the document; move its target into the \
-                 document"
-            ))
-        })?;
-        let value = self.root.pointer(place).ok_or_else(|| {
-            self.refuse(format!(
-                "`{reference}` does not exist in this document; define it or correct the reference"
-            ))
-        })?;
-        let target = Node {
-            root: self.root,
-            value,
-            pointer: reference.to_string(),
-            names: self.names.clone(),
-        };
-        if target.get("$ref").is_some() {
-            return Err(self.refuse(format!(
-                "`{reference}` is a reference itself; refer to its target directly"
-            )));
+        let mut node = self.clone();
+        let mut followed = Vec::new();
+        while let Some(reference) = node.text_of("$ref")? {
+            if followed.contains(&reference) {
+                return Err(self.reject(format!("`{reference}` refers only to itself; define it")));
+            }
+            followed.push(reference);
+            let place = reference.strip_prefix('#').ok_or_else(|| {
+                self.reject(format!(
+                    "`{reference}` is outside the document; move its target into the document"
+                ))
+            })?;
+            let value = self.root.pointer(place).ok_or_else(|| {
+                self.reject(format!(
+                    "`{reference}` does not exist in this document; define it or correct the reference"
+                ))
+            })?;
+            node = Node {
+                value,
+                pointer: reference.to_string(),
+                ..node
+            };
         }
-        Ok(target)
+        Ok(node)
+    }
+
+    /// The parts of its `allOf` that are not empty; `None` without an `allOf`.
+    ///
+    /// # Errors
+    /// If the `allOf` is not an array.
+    pub fn all_of(&self) -> Result<Option<Vec<Node<'a>>>, Problem> {
+        let Some(list) = self.get("allOf") else { return Ok(None) };
+        let mut parts = list.items()?;
+        if parts.len() > 1 {
+            parts.retain(|part| part.value.as_object().is_none_or(|members| !members.is_empty()));
+        }
+        Ok(Some(parts))
     }
 
     fn child(&self, key: &str, value: &'a Value) -> Node<'a> {

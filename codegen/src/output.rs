@@ -92,8 +92,8 @@ pub fn differences(folder: &Path, files: &[File]) -> Result<Vec<Difference>, Pro
 /// the end.
 ///
 /// # Errors
-/// If a file cannot be written, if the folder is not empty and was not generated, or if a file that was not generated
-/// has the name of one that would be written.
+/// If a file cannot be written, or if the folder is not empty and was not generated. Also if a file that was not
+/// generated would be overwritten.
 pub fn write(folder: &Path, files: &[File]) -> Result<Vec<PathBuf>, Problem> {
     writable(folder, files)?;
     let differences = differences(folder, files)?;
@@ -119,10 +119,10 @@ pub fn write(folder: &Path, files: &[File]) -> Result<Vec<PathBuf>, Problem> {
         }
     }
     let names = files.iter().map(|file| file.name.as_str());
-    let meanwhile = marker(names.clone().chain(found.ours.iter().map(String::as_str)));
+    let transitional = marker(names.clone().chain(found.ours.iter().map(String::as_str)));
     if !replaced.is_empty() || !orphaned.is_empty() {
-        stage(folder, &meanwhile)?;
-        finish(folder, &meanwhile)?;
+        stage(folder, &transitional)?;
+        finish(folder, &transitional)?;
     }
     for file in &replaced {
         stage(folder, file)?;
@@ -223,7 +223,7 @@ impl Found {
             if name == MARKER {
             } else if is_file && name.ends_with(UNFINISHED) {
                 found.unfinished.insert(name);
-            } else if is_file && (listed.contains(&name) || says_so(&folder.join(&name))) {
+            } else if is_file && (listed.contains(&name) || is_marked_generated(&folder.join(&name))) {
                 found.ours.insert(name);
             } else {
                 found.foreign.insert(name);
@@ -254,7 +254,7 @@ fn listed(folder: &Path) -> Result<Option<BTreeSet<String>>, Problem> {
 }
 
 /// Whether a file starts with [`GENERATED`].
-fn says_so(path: &Path) -> bool {
+fn is_marked_generated(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(512).read_to_end(&mut head));
     let head = String::from_utf8_lossy(&head);

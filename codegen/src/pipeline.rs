@@ -16,7 +16,7 @@ pub fn model(document: &Document) -> Result<Api, Problem> {
         return Err(located(problem));
     }
     let api = read::api(&document.value).map_err(located)?;
-    match lint::check(&api).into_iter().next() {
+    match lint::check(&api, document.dispatch).into_iter().next() {
         Some(problem) => Err(located(problem)),
         None => Ok(api),
     }

@@ -7,11 +7,15 @@ use saphyr_parser::{Event, Parser, ScanError, Span};
 
 use crate::error::Place;
 use crate::error::Problem;
+use crate::hoist::Moved;
 use crate::node::escaped;
 
-/// The line and column (both from 1) of every value, by JSON pointer. A member is located at its name.
+/// The place of every value, by JSON pointer. A member is located at its name.
 #[derive(Clone, Debug, Default)]
-pub struct Positions(BTreeMap<String, (usize, usize)>, Vec<Foreign>);
+pub struct Positions(BTreeMap<String, At>, Vec<Foreign>, Moved);
+
+/// The line and column of a value, both from 1, and the length of its first token in characters.
+type At = (usize, usize, usize);
 
 /// A part of the document that was read from another file.
 #[derive(Clone, Debug)]
@@ -39,16 +43,16 @@ impl Positions {
     /// Locates the values of a YAML document.
     ///
     /// # Errors
-    /// If the text is not YAML, nests deeper than [`DEEPEST_YAML`], or repeats a member, in which case the second would
+    /// If the text is not YAML, nests deeper than [`MAX_YAML_DEPTH`], or repeats a member, in which case the second would
     /// silently replace the first.
     pub fn of(path: &Path, text: &str) -> Result<Self, Problem> {
         let mut all = Positions::default();
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| syntax(path, &error))?;
-            if open.len() > DEEPEST_YAML {
-                let (line, column) = at(span);
-                return Err(too_deep(path, line, column, DEEPEST_YAML));
+            if open.len() > MAX_YAML_DEPTH {
+                let (line, column, _) = at(span);
+                return Err(too_deep(path, line, column, MAX_YAML_DEPTH));
             }
             match event {
                 Event::MappingStart(..) => {
@@ -111,7 +115,7 @@ impl Positions {
             match character {
                 '\n' => (line, began) = (line + 1, index + 1),
                 '{' | '[' => {
-                    let pointer = all.value_at(&mut open, (line, column()));
+                    let pointer = all.value_at(&mut open, (line, column(), 1));
                     open.push(Open {
                         pointer,
                         index: (character == '[').then_some(0),
@@ -122,7 +126,7 @@ impl Positions {
                     open.pop();
                 }
                 '"' => {
-                    let place = (line, column());
+                    let (column, start) = (column(), index);
                     let mut end = index + 1;
                     while let Some((at, next)) = rest.next() {
                         end = at + 1;
@@ -132,6 +136,7 @@ impl Positions {
                             _ => {}
                         }
                     }
+                    let place = (line, column, text[start..end].chars().count());
                     match open.last_mut() {
                         Some(object) if object.index.is_none() && object.member.is_none() => {
                             let name: String = serde_json::from_str(&text[index..end]).unwrap_or_default();
@@ -145,20 +150,24 @@ impl Positions {
                 ',' | ':' | ' ' | '\t' | '\r' => {}
                 // A number, `true`, `false` or `null`.
                 _ => {
-                    all.value_at(&mut open, (line, column()));
-                    while rest.next_if(|(_, next)| !",]} \t\r\n".contains(*next)).is_some() {}
+                    let column = column();
+                    let mut length = 1;
+                    while rest.next_if(|(_, next)| !",]} \t\r\n".contains(*next)).is_some() {
+                        length += 1;
+                    }
+                    all.value_at(&mut open, (line, column, length));
                 }
             }
         }
         Ok(all)
     }
 
-    fn member(&mut self, path: &Path, pointer: String, name: &str, place: (usize, usize)) -> Result<(), Problem> {
+    fn member(&mut self, path: &Path, pointer: String, name: &str, place: At) -> Result<(), Problem> {
         match self.0.insert(pointer.clone(), place) {
             None => Ok(()),
-            Some((line, _)) => {
+            Some((line, ..)) => {
                 let reason = format!("`{name}` occurs twice; the first is on line {line}");
-                Err(self.locate(path, Problem::refused(&pointer, reason)))
+                Err(self.locate(path, Problem::rejected(&pointer, reason)))
             }
         }
     }
@@ -168,7 +177,7 @@ impl Positions {
         self.value_at(open, at(span))
     }
 
-    fn value_at(&mut self, open: &mut [Open], place: (usize, usize)) -> String {
+    fn value_at(&mut self, open: &mut [Open], place: At) -> String {
         let pointer = match open.last_mut() {
             None => "#".to_string(),
             Some(Open {
@@ -190,6 +199,32 @@ impl Positions {
         self.1.push(part);
     }
 
+    /// Records values that were moved within the document.
+    pub fn moved(&mut self, moved: Moved) {
+        self.2 = moved;
+    }
+
+    /// Where the value at a pointer was before it was moved.
+    fn before(&self, pointer: &str) -> String {
+        let within = |at: &str| {
+            pointer
+                .strip_prefix(at)
+                .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let moved = self
+            .2
+            .iter()
+            .filter_map(|(at, inner)| Some((at.len(), format!("{inner}{}", within(at)?))));
+        moved
+            .max_by_key(|(length, _)| *length)
+            .map_or_else(|| pointer.to_string(), |(_, before)| before)
+    }
+
+    /// The other files from which parts of the document were read.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.1.iter().map(|part| part.path.as_path())
+    }
+
     /// Whether parts of the document were read from other files.
     pub fn are_of_several_files(&self) -> bool {
         !self.1.is_empty()
@@ -208,20 +243,21 @@ impl Positions {
     /// Adds the place in the file to an error: that of the value, or of its nearest enclosing value that has one.
     pub fn locate(&self, path: &Path, problem: Problem) -> Problem {
         match problem {
-            Problem::Refused {
+            Problem::Rejected {
                 place: None,
                 pointer,
                 reason,
             } => {
-                if let Some((part, there)) = self.foreign(&pointer) {
-                    let located = part.positions.locate(&part.path, Problem::refused(&there, ""));
+                let before = self.before(&pointer);
+                if let Some((part, there)) = self.foreign(&before) {
+                    let located = part.positions.locate(&part.path, Problem::rejected(&there, ""));
                     let place = match located {
-                        Problem::Refused { place, .. } => place,
+                        Problem::Rejected { place, .. } => place,
                         _ => None,
                     };
-                    return Problem::Refused { place, pointer, reason };
+                    return Problem::Rejected { place, pointer, reason };
                 }
-                let mut around = pointer.as_str();
+                let mut around = before.as_str();
                 let found = loop {
                     match (self.0.get(around), around.rsplit_once('/')) {
                         (Some(found), _) => break Some(*found),
@@ -229,12 +265,13 @@ impl Positions {
                         (None, None) => break None,
                     }
                 };
-                let (line, column) = found.unwrap_or((1, 1));
-                Problem::Refused {
+                let (line, column, length) = found.unwrap_or((1, 1, 1));
+                Problem::Rejected {
                     place: Some(Place {
                         path: path.into(),
                         line,
                         column,
+                        length,
                     }),
                     pointer,
                     reason,
@@ -246,23 +283,23 @@ impl Positions {
 }
 
 /// The maximum nesting of YAML, which is the limit of serde's reader.
-pub const DEEPEST_YAML: usize = 128;
+pub const MAX_YAML_DEPTH: usize = 128;
 
-/// The maximum nesting of JSON: far beyond any real document, and well within `codegen::STACK`.
-pub const DEEPEST_JSON: usize = 1000;
+/// The maximum nesting of JSON: far beyond any real document, and well within `dropshot_codegen::STACK`.
+pub const MAX_JSON_DEPTH: usize = 1000;
 
-/// The error for a document that nests deeper than `deepest`.
-pub fn too_deep(path: &Path, line: usize, column: usize, deepest: usize) -> Problem {
+/// The error for a document that nests deeper than `max_depth`.
+pub fn too_deep(path: &Path, line: usize, column: usize, max_depth: usize) -> Problem {
     Problem::Syntax {
         path: path.into(),
         line,
         column,
-        detail: format!("must not be nested deeper than {deepest} levels"),
+        detail: format!("must not be nested deeper than {max_depth} levels"),
     }
 }
 
-/// The line and column where a JSON text first nests deeper than `deepest`.
-pub fn deeper(text: &str, deepest: usize) -> Option<(usize, usize)> {
+/// The line and column where a JSON text first nests deeper than `max_depth`.
+pub fn first_deeper_than(text: &str, max_depth: usize) -> Option<(usize, usize)> {
     let (mut line, mut column, mut depth) = (1, 0, 0_usize);
     let (mut in_text, mut is_escaped) = (false, false);
     for character in text.chars() {
@@ -276,15 +313,21 @@ pub fn deeper(text: &str, deepest: usize) -> Option<(usize, usize)> {
             '}' | ']' if !in_text => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > deepest {
+        if depth > max_depth {
             return Some((line, column));
         }
     }
     None
 }
 
-fn at(span: Span) -> (usize, usize) {
-    (span.start.line(), span.start.col() + 1)
+fn at(span: Span) -> At {
+    let is_of_one_line = span.start.line() == span.end.line();
+    let length = span.end.col().saturating_sub(span.start.col()).max(1);
+    (
+        span.start.line(),
+        span.start.col() + 1,
+        if is_of_one_line { length } else { 1 },
+    )
 }
 
 fn syntax(path: &Path, error: &ScanError) -> Problem {

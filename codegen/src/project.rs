@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use codegen::{Problem, load};
+use dropshot_codegen::{Problem, load};
 use serde::Deserialize;
 
 use crate::{Cli, Command, Dispatch, parse_root, run};
@@ -26,6 +26,8 @@ struct Contract {
     #[serde(default)]
     dispatch: Dispatch,
     templates: Option<PathBuf>,
+    #[serde(default)]
+    media_types: Vec<String>,
 }
 
 /// Runs the command for each contract of a project file, in order. Stops at the first error; otherwise returns the
@@ -92,9 +94,15 @@ impl Contract {
             root,
             dispatch: self.dispatch,
             templates: self.templates,
+            media_types: self.media_types,
             ..cli.clone()
         })
     }
+}
+
+/// The documents of a project file.
+pub fn specs(file: &Path) -> Result<Vec<PathBuf>, Problem> {
+    Ok(read(file)?.into_iter().map(|contract| contract.spec).collect())
 }
 
 /// The contract that has an operation.
@@ -102,9 +110,9 @@ fn one_with<'c>(operation: &str, clis: &'c [Cli]) -> Result<Option<&'c Cli>, Pro
     for cli in clis {
         let mut documents = Vec::new();
         for spec in &cli.spec {
-            documents.push(load::from_file(spec)?);
+            documents.push(load::from_file(spec)?.with(cli.dispatch.into(), &cli.media_types));
         }
-        let api = codegen::model_of(&documents)?;
+        let api = dropshot_codegen::model_of(&documents)?;
         if api.operations.iter().any(|known| known.id == operation) {
             return Ok(Some(cli));
         }

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use codegen::Problem;
-use codegen::model::{Api, Operation};
-use codegen::refusals::{Group, Left, groups};
+use dropshot_codegen::load::Document;
+use dropshot_codegen::model::{Api, Operation};
+use dropshot_codegen::rejections::{Group, Left, groups};
+use dropshot_codegen::{Problem, lint};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 
 /// The current step, shown on a terminal while it runs.
 pub struct Progress(ProgressBar);
@@ -33,13 +35,13 @@ impl Progress {
 }
 
 /// Prints errors: with `all`, every one grouped by cause, otherwise the first and a summary of the others.
-pub fn refused(mut problems: Vec<Problem>, spec: &Path, all: bool) {
+pub fn rejected(mut problems: Vec<Problem>, spec: &Path, all: bool) {
     let count = problems.len();
     if all {
         let groups = groups(problems);
         eprintln!(
             "error: {} in {}, with {}",
-            refusals(count),
+            rejections(count),
             spec.display(),
             causes(groups.len())
         );
@@ -60,11 +62,58 @@ pub fn refused(mut problems: Vec<Problem>, spec: &Path, all: bool) {
         return;
     }
     let groups = groups(others);
-    eprintln!("and {} more, with {}:", refusals(count - 1), causes(groups.len()));
+    eprintln!("and {} more, with {}:", rejections(count - 1), causes(groups.len()));
     for Group { cause, problems } in &groups {
         eprintln!("{:6} × {cause}", problems.len());
     }
     eprintln!("`--all` lists every place; `--skip-unsupported` leaves these operations out and generates the others");
+}
+
+/// An error as JSON. Lines and columns count from 1, and the end is the place after the last character.
+pub fn line(problem: &Problem) -> Value {
+    match problem {
+        Problem::Rejected { place, pointer, reason } => {
+            let range = place.as_ref().map(|place| {
+                json!({
+                    "start": { "line": place.line, "column": place.column },
+                    "end": { "line": place.line, "column": place.column + place.length },
+                })
+            });
+            let file = place.as_ref().map(|place| place.path.display().to_string());
+            json!({ "file": file, "range": range, "pointer": pointer, "reason": reason })
+        }
+        Problem::Syntax {
+            path,
+            line,
+            column,
+            detail,
+        } => json!({
+            "file": path.display().to_string(),
+            "range": { "start": { "line": line, "column": column }, "end": { "line": line, "column": column + 1 } },
+            "reason": detail,
+        }),
+        other => json!({ "reason": other.to_string() }),
+    }
+}
+
+/// Prints that the server sends webhooks and callbacks itself.
+pub fn own_requests(document: &Document) {
+    if let [first, others @ ..] = document.own_requests.as_slice() {
+        let more = match others.len() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        eprintln!("note: nothing is generated for webhooks and callbacks, which the server sends: {first}{more}");
+    }
+}
+
+/// Prints that Dropshot's router does not support the paths, so its trait is not generated.
+pub fn without_trait(api: &Api) {
+    if let Some(Problem::Rejected { pointer, .. }) = lint::conflicts(&api.operations).into_iter().next() {
+        eprintln!(
+            "note: `api.rs` and `dispatch.rs` are not generated, because Dropshot's router does not support {pointer}"
+        );
+    }
 }
 
 /// Prints the names of operations that have no `operationId`.
@@ -89,8 +138,8 @@ pub fn left_out(left: &[Left], remaining: usize) {
     eprintln!("{} of {} operations are left out", left.len(), left.len() + remaining);
 }
 
-fn refusals(count: usize) -> String {
-    format!("{count} refusal{}", if count == 1 { "" } else { "s" })
+fn rejections(count: usize) -> String {
+    format!("{count} rejection{}", if count == 1 { "" } else { "s" })
 }
 
 fn causes(count: usize) -> String {

@@ -3,12 +3,13 @@
 //! Parsing the whole document locates an error only roughly, because the parser tries several forms at each place and
 //! reports the first failure. The parts are therefore parsed one by one, from the innermost outwards.
 
-use openapiv3::{Components, OpenAPI, Operation, Parameter, ReferenceOr, RequestBody, Response, Schema};
+use openapiv3::{Header, OpenAPI, Operation, Parameter, ReferenceOr, RequestBody, Response, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::error::Problem;
 use crate::node::{Node, escaped};
+use crate::places::{self, Kind};
 
 /// Everything in the document that is not valid OpenAPI 3.0.
 pub fn check(document: &Value) -> Vec<Problem> {
@@ -16,164 +17,38 @@ pub fn check(document: &Value) -> Vec<Problem> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let root = Node::root(document);
+    // The document, in which each part that has been checked is replaced by a valid one.
     let mut whole = document.clone();
-    if let Some(components) = root.get("components") {
-        for (kind, list) in components.members().unwrap_or_default() {
-            let is_read = match kind {
-                "schemas" => each(&list, schema, &mut found),
-                "parameters" => each(&list, parameter, &mut found),
-                "responses" => each(&list, response, &mut found),
-                "requestBodies" => each(&list, body, &mut found),
-                _ => false,
-            };
-            if is_read {
-                set(&mut whole, &["components", kind], json!({}));
-            }
-        }
-        part::<Components>(&components, whole.get("components"), &mut found);
-        set(&mut whole, &["components"], json!({}));
+    for (pointer, kind) in places::all(document) {
+        let (Some(value), Some(shell)) = (document.pointer(&pointer), whole.pointer_mut(&pointer)) else {
+            continue;
+        };
+        let node = Node::at(document, value, &pointer);
+        let (check, valid): (fn(&Node<'_>, &Value, &mut Vec<Problem>), _) = match kind {
+            Kind::Schema => (part::<ReferenceOr<Schema>>, json!({})),
+            Kind::Parameter => (part::<ReferenceOr<Parameter>>, json!({ "$ref": "" })),
+            Kind::Header => (part::<ReferenceOr<Header>>, json!({ "$ref": "" })),
+            Kind::Body => (part::<ReferenceOr<RequestBody>>, json!({ "$ref": "" })),
+            Kind::Response => (part::<ReferenceOr<Response>>, json!({ "$ref": "" })),
+            Kind::Operation => (part::<Operation>, json!({ "responses": {} })),
+        };
+        check(&node, shell, &mut found);
+        *shell = valid;
     }
-    if let Some(paths) = root.get("paths") {
-        for (_, item) in paths.members().unwrap_or_default() {
-            for (key, place) in item.members().unwrap_or_default() {
-                match key {
-                    "parameters" => place
-                        .items()
-                        .unwrap_or_default()
-                        .iter()
-                        .for_each(|it| parameter(it, &mut found)),
-                    "summary" | "description" | "servers" | "$ref" => {}
-                    _ if key.starts_with("x-") => {}
-                    _ => operation(&place, &mut found),
-                }
-            }
-        }
-        if paths.value().is_object() {
-            set(&mut whole, &["paths"], json!({}));
-        }
-    }
-    part::<OpenAPI>(&root, Some(&whole), &mut found);
+    part::<OpenAPI>(&Node::root(document), &whole, &mut found);
     if found.is_empty() {
         // Errors that only parsing the whole document reveals.
-        typed::<OpenAPI>(&root, document, &mut found);
+        part::<OpenAPI>(&Node::root(document), document, &mut found);
     }
     found
 }
 
-/// Checks each member of an object; returns `false` if it is not an object.
-fn each(list: &Node<'_>, read: fn(&Node<'_>, &mut Vec<Problem>), found: &mut Vec<Problem>) -> bool {
-    let Ok(members) = list.members() else { return false };
-    members.iter().for_each(|(_, place)| read(place, found));
-    true
-}
-
-fn operation(node: &Node<'_>, found: &mut Vec<Problem>) {
-    let mut shell = node.value().clone();
-    if let Some(list) = node.get("parameters") {
-        list.items()
-            .unwrap_or_default()
-            .iter()
-            .for_each(|it| parameter(it, found));
-        set(&mut shell, &["parameters"], json!([]));
+/// Parses `shell`, the value at `node` with its inner parts replaced by valid ones. Reports an error at the member whose
+/// removal would make it valid, or else where the parser stopped.
+fn part<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Problem>) {
+    if serde_json::from_value::<T>(shell.clone()).is_ok() {
+        return;
     }
-    if let Some(place) = node.get("requestBody") {
-        body(&place, found);
-        set(&mut shell, &["requestBody"], json!({ "content": {} }));
-    }
-    if let Some(list) = node.get("responses") {
-        for (status, place) in list.members().unwrap_or_default() {
-            if !status.starts_with("x-") {
-                response(&place, found);
-                set(&mut shell, &["responses", status], json!({ "description": "" }));
-            }
-        }
-    }
-    part::<Operation>(node, Some(&shell), found);
-}
-
-fn parameter(node: &Node<'_>, found: &mut Vec<Problem>) {
-    let mut shell = node.value().clone();
-    if let Some(place) = node.get("schema") {
-        schema(&place, found);
-        set(&mut shell, &["schema"], json!({}));
-    }
-    content(node, &mut shell, found);
-    part::<ReferenceOr<Parameter>>(node, Some(&shell), found);
-}
-
-fn body(node: &Node<'_>, found: &mut Vec<Problem>) {
-    let mut shell = node.value().clone();
-    content(node, &mut shell, found);
-    part::<ReferenceOr<RequestBody>>(node, Some(&shell), found);
-}
-
-fn response(node: &Node<'_>, found: &mut Vec<Problem>) {
-    let mut shell = node.value().clone();
-    content(node, &mut shell, found);
-    if let Some(headers) = node.get("headers") {
-        for (name, place) in headers.members().unwrap_or_default() {
-            if let Some(place) = place.get("schema") {
-                schema(&place, found);
-                set(&mut shell, &["headers", name, "schema"], json!({}));
-            }
-        }
-    }
-    part::<ReferenceOr<Response>>(node, Some(&shell), found);
-}
-
-fn content(node: &Node<'_>, shell: &mut Value, found: &mut Vec<Problem>) {
-    let Some(content) = node.get("content") else { return };
-    for (media_type, media) in content.members().unwrap_or_default() {
-        if let Some(place) = media.get("schema") {
-            schema(&place, found);
-            set(shell, &["content", media_type, "schema"], json!({}));
-        }
-    }
-}
-
-fn schema(node: &Node<'_>, found: &mut Vec<Problem>) {
-    let before = found.len();
-    let mut shell = node.value().clone();
-    for (key, place) in node.members().unwrap_or_default() {
-        match key {
-            "properties" => {
-                for (name, place) in place.members().unwrap_or_default() {
-                    schema(&place, found);
-                    set(&mut shell, &["properties", name], json!({}));
-                }
-            }
-            "items" | "not" | "additionalProperties" if place.value().is_object() => {
-                schema(&place, found);
-                set(&mut shell, &[key], json!({}));
-            }
-            "allOf" | "oneOf" | "anyOf" => {
-                let parts = place.items().unwrap_or_default();
-                parts.iter().for_each(|part| schema(part, found));
-                if !parts.is_empty() {
-                    set(&mut shell, &[key], parts.iter().map(|_| json!({})).collect());
-                }
-            }
-            _ => {}
-        }
-    }
-    if found.len() == before {
-        part::<ReferenceOr<Schema>>(node, Some(&shell), found);
-    }
-}
-
-/// Parses `shell`, the value at `node` with its inner parts replaced by valid ones.
-fn part<T: DeserializeOwned>(node: &Node<'_>, shell: Option<&Value>, found: &mut Vec<Problem>) {
-    if let Some(shell) = shell
-        && serde_json::from_value::<T>(shell.clone()).is_err()
-    {
-        typed::<T>(node, shell, found);
-    }
-}
-
-/// Reports why `shell` cannot be parsed: at the member whose removal would make it valid, or else where the parser
-/// stopped.
-fn typed<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Problem>) {
     let Err(error) = serde_path_to_error::deserialize::<_, T>(shell.clone()) else {
         return;
     };
@@ -187,7 +62,7 @@ fn typed<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Pr
             if serde_json::from_value::<T>(Value::Object(rest)).is_ok()
                 && let Some(place) = node.get(key)
             {
-                found.push(place.refuse(reason(key, place.value(), &error.inner().to_string())));
+                found.push(place.reject(reason(key, place.value(), &error.inner().to_string())));
                 return;
             }
         }
@@ -213,11 +88,11 @@ fn typed<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Pr
         ),
         None => reason("", value, &inner),
     };
-    found.push(Problem::refused(&pointer, reason));
+    found.push(Problem::rejected(&pointer, reason));
 }
 
 /// Describes the error, in terms of OpenAPI where the parser's message is unhelpful.
-fn reason(key: &str, value: &Value, said: &str) -> String {
+fn reason(key: &str, value: &Value, message: &str) -> String {
     let text = match (key, value) {
         ("type", Value::Array(_)) => {
             "several types must be written as a `oneOf`, each with its own rules; use `nullable: true` for null, or in \
@@ -229,18 +104,48 @@ fn reason(key: &str, value: &Value, said: &str) -> String {
         ("version" | "title" | "description" | "summary" | "operationId", Value::Number(_) | Value::Bool(_)) => {
             "must be a string; put it in quotes"
         }
-        _ => said,
+        _ => return format!("not a valid OpenAPI 3.0 document: {}", plain(message)),
     };
     format!("not a valid OpenAPI 3.0 document: {text}")
 }
 
-fn set(value: &mut Value, path: &[&str], new: Value) {
-    let mut target = value;
-    for key in path {
-        match target.get_mut(*key) {
-            Some(next) => target = next,
-            None => return,
-        }
+/// The parser's message without the names of its types.
+fn plain(message: &str) -> String {
+    // Parsers of tagged values add the place, which is known.
+    let message = message.split(" at line ").next().unwrap_or(message);
+    if let Some(name) = message.strip_prefix("missing field ") {
+        return format!("{name} is missing");
     }
-    *target = new;
+    if let Some((found, expected)) = message
+        .strip_prefix("invalid type: ")
+        .and_then(|rest| rest.split_once(", expected "))
+    {
+        let found = match found {
+            "map" => "an object",
+            "sequence" => "an array",
+            other => other,
+        };
+        let expected = match expected {
+            "a map" => "an object",
+            "a sequence" => "an array",
+            "a JSON number" => "a number",
+            other if other.starts_with("struct ") || other.contains("enum ") => "an object",
+            other if other.starts_with(['u', 'i']) => "an integer",
+            other => other,
+        };
+        return format!("must be {expected}, not {found}");
+    }
+    if let Some((found, expected)) = message
+        .strip_prefix("unknown variant ")
+        .and_then(|rest| rest.split_once(", expected "))
+    {
+        return format!("must be {expected}, not {found}");
+    }
+    if message.contains("ParameterSchemaOrContent") {
+        return "`schema` is missing".into();
+    }
+    match message.contains("variant of") {
+        true => "must have one of the forms that OpenAPI 3.0 defines for it".into(),
+        false => message.into(),
+    }
 }

@@ -59,11 +59,11 @@ pub fn merged(documents: &[Document]) -> Result<Api, Problem> {
     let (_, newest) = &versions[versions.len() - 1];
     let located = |problem| newest.positions.locate(&newest.path, problem);
     let Some(mut api) = whole else {
-        return Err(Problem::refused("#", "at least one document must be given"));
+        return Err(Problem::rejected("#", "at least one document must be given"));
     };
     api.error_codes = read::error_codes(&api.operations).map_err(located)?;
     read::mark_directions(&mut api.types, &api.operations);
-    match lint::check(&api).into_iter().next() {
+    match lint::check(&api, newest.dispatch).into_iter().next() {
         Some(problem) => Err(located(problem)),
         None => Ok(api),
     }
@@ -74,18 +74,18 @@ fn ordered(documents: &[Document]) -> Result<Vec<(Version, &Document)>, Problem>
     let mut all: Vec<(Version, &Document)> = Vec::new();
     for document in documents {
         let text = document.value["info"]["version"].as_str().unwrap_or_default();
-        let refused = |reason: String| {
-            let problem = Problem::refused("#/info/version", reason);
+        let rejected = |reason: String| {
+            let problem = Problem::rejected("#/info/version", reason);
             Err(document.positions.locate(&document.path, problem))
         };
         let version = match text.parse::<Version>() {
             Ok(version) if version.pre.is_empty() && version.build.is_empty() => version,
             _ => {
-                return refused(format!("`{text}` is not a semantic version; write it as `1.0.0`"));
+                return rejected(format!("`{text}` is not a semantic version; write it as `1.0.0`"));
             }
         };
         if let Some((_, other)) = all.iter().find(|(known, _)| *known == version) {
-            return refused(format!(
+            return rejected(format!(
                 "{} has the same version; each document must have its own",
                 other.path.display()
             ));
@@ -141,17 +141,17 @@ fn renamed_schemas(versions: &[(Version, &Document)]) -> Vec<BTreeMap<String, St
     let mut renamed = vec![BTreeMap::new(); versions.len()];
     for name in names {
         // The newest version of each definition, with its name.
-        let mut wordings: Vec<(usize, Option<String>)> = Vec::new();
+        let mut definitions: Vec<(usize, Option<String>)> = Vec::new();
         for index in (0..versions.len()).rev().filter(|index| all[*index].contains_key(name)) {
             let value = |index: usize| (&versions[index].1.value, &all[index][name]);
-            let known = wordings
+            let known = definitions
                 .iter()
                 .find(|(known, _)| same(value(index), value(*known), &mut BTreeSet::new()));
             let rust = match known {
                 Some((_, rust)) => rust.clone(),
                 None => {
-                    let rust = (!wordings.is_empty()).then(|| format!("{name}V{}", short(index, versions)));
-                    wordings.push((index, rust.clone()));
+                    let rust = (!definitions.is_empty()).then(|| format!("{name}V{}", short(index, versions)));
+                    definitions.push((index, rust.clone()));
                     rust
                 }
             };
@@ -188,7 +188,7 @@ struct Run {
     /// The first and last version, by index.
     first: usize,
     last: usize,
-    /// Its name, if a newer operation has its id.
+    /// Its name, if a newer operation has its ID.
     name: Option<String>,
 }
 
@@ -207,7 +207,7 @@ impl Run {
 
 fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
     // The operation together with the parameters of its path item.
-    let said = |index: usize, (path, method): &Place| {
+    let declaration = |index: usize, (path, method): &Place| {
         let item = versions[index].1.value.pointer(&format!("/paths/{}", escaped(path)))?;
         let reference = item
             .get("$ref")
@@ -235,7 +235,7 @@ fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
     for place in places {
         let mut open: Option<(Run, Value)> = None;
         for index in 0..versions.len() {
-            let here = said(index, &place);
+            let here = declaration(index, &place);
             open = match (open, here) {
                 (Some((mut run, before)), Some(here))
                     if same(
@@ -278,9 +278,9 @@ fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
         .collect()
 }
 
-/// A run with the id of its operation.
-fn named((run, said): (Run, Value)) -> (Run, String) {
-    let id = said[1]["operationId"].as_str().map(str::to_string);
+/// A run with the ID of its operation.
+fn named((run, declaration): (Run, Value)) -> (Run, String) {
+    let id = declaration[1]["operationId"].as_str().map(str::to_string);
     let id = id.unwrap_or_else(|| unnamed(&run.place.1, &run.place.0));
     (run, id)
 }
@@ -318,7 +318,7 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
                     "`{}` is also the Rust name of {} in a newer version; rename one",
                     definition.ident, known.pointer
                 );
-                return Err(Problem::refused(&definition.pointer, reason));
+                return Err(Problem::rejected(&definition.pointer, reason));
             }
         }
     }

@@ -5,17 +5,37 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/positive/bodies.yaml");
-const REFUSED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/negative/not_of_something.yaml");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/petstore/openapi.yaml");
+const REJECTED: &str = "openapi: 3.0.3
+info: {title: T, version: '1.0'}
+paths: {}
+components: {schemas: {Other: {not: {type: string}}}}
+";
+const UNNAMED: &str = "openapi: 3.0.3
+info: {title: T, version: '1.0'}
+paths:
+  /pets/{pet-id}:
+    get:
+      parameters: [{in: path, name: pet-id, required: true, schema: {type: string}}]
+      responses: {'204': {description: None.}}
+  /: {get: {responses: {'204': {description: None.}}}}
+";
+
+/// Writes the document that is rejected, and returns its path.
+fn rejected_in(folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("rejected.yaml");
+    std::fs::write(&path, REJECTED).unwrap();
+    path.to_str().unwrap().to_string()
+}
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_codegen"))
+    Command::new(env!("CARGO_BIN_EXE_dropshot-codegen"))
         .args(arguments)
         .output()
         .unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -32,7 +52,7 @@ fn check_fails_after_a_generated_file_is_changed() {
     let folder = tempfile::tempdir().unwrap();
     let missing = generate(&["check"], folder.path());
     assert_eq!(missing.status.code(), Some(2));
-    assert!(said(&missing).contains("missing: "), "{}", said(&missing));
+    assert!(stderr(&missing).contains("missing: "), "{}", stderr(&missing));
     assert_eq!(generate(&[], folder.path()).status.code(), Some(0));
     assert_eq!(generate(&["check"], folder.path()).status.code(), Some(0));
     let dispatch = folder.path().join("server/dispatch.rs");
@@ -41,11 +61,11 @@ fn check_fails_after_a_generated_file_is_changed() {
     std::fs::write(&dispatch, text.replacen("Context", "Other", 1)).unwrap();
     let stale = generate(&["check"], folder.path());
     assert_eq!(stale.status.code(), Some(2));
-    assert!(said(&stale).contains("stale: "), "{}", said(&stale));
+    assert!(stderr(&stale).contains("stale: "), "{}", stderr(&stale));
 }
 
 #[test]
-fn a_folder_with_other_code_is_refused_before_anything_is_written() {
+fn a_folder_with_other_code_is_rejected_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("server");
     std::fs::create_dir(&source).unwrap();
@@ -55,9 +75,9 @@ fn a_folder_with_other_code_is_refused_before_anything_is_written() {
         let output = generate(command, folder.path());
         assert_eq!(output.status.code(), Some(1));
         assert!(
-            said(&output).contains("server contains `main.rs` but no"),
+            stderr(&output).contains("server contains `main.rs` but no"),
             "{}",
-            said(&output)
+            stderr(&output)
         );
     }
     assert!(!folder.path().join("client").exists());
@@ -70,22 +90,26 @@ fn a_folder_with_other_code_is_refused_before_anything_is_written() {
 
 #[test]
 fn an_error_contains_line_column_and_pointer() {
-    let output = run(&["--spec", REFUSED]);
+    let folder = tempfile::tempdir().unwrap();
+    let rejected = rejected_in(&folder);
+    let output = run(&["--spec", &rejected]);
     assert_eq!(output.status.code(), Some(1));
     let expected = format!(
-        "error: {REFUSED}:6:14: #/components/schemas/Other/not: `not` is supported only as `not: {{}}`; declare a \
+        "error: {rejected}:4:32: #/components/schemas/Other/not: `not` is supported only as `not: {{}}`; declare a \
          `type` instead\n"
     );
-    assert_eq!(said(&output), expected);
+    assert_eq!(stderr(&output), expected);
 }
 
 #[test]
 fn the_name_of_an_operation_without_an_id_is_printed() {
-    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/positive/operation_ids.yaml");
-    let output = run(&["--spec", document]);
+    let folder = tempfile::tempdir().unwrap();
+    let document = folder.path().join("unnamed.yaml");
+    std::fs::write(&document, UNNAMED).unwrap();
+    let output = run(&["--spec", document.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(
-        said(&output),
+        stderr(&output),
         "note: GET /pets/{pet-id} has no operationId; using `get_pets_by_pet_id`\nnote: GET / has no operationId; \
          using `get`\n"
     );
@@ -102,16 +126,24 @@ fn without_output_folders_the_document_is_only_checked() {
 fn a_missing_document_and_an_invalid_root_are_errors() {
     let output = run(&["--spec", "nowhere.yaml"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).starts_with("error: nowhere.yaml: "), "{}", said(&output));
+    assert!(
+        stderr(&output).starts_with("error: nowhere.yaml: "),
+        "{}",
+        stderr(&output)
+    );
     let output = run(&["--spec", DOCUMENT, "--root", "not a path"]);
-    assert!(said(&output).contains("must be a path of modules"), "{}", said(&output));
+    assert!(
+        stderr(&output).contains("must be a path of modules"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
 fn help_contains_examples_and_exit_codes() {
     let output = run(&["--help"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    for part in ["Exit codes:", "Examples:", "codegen check --spec", "--root"] {
+    for part in ["Exit codes:", "Examples:", "dropshot-codegen check --spec", "--root"] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
 }
@@ -135,22 +167,22 @@ fn the_first_error_is_printed_with_a_summary_and_all_errors_on_request() {
     assert_eq!(first.status.code(), Some(1));
     let expected = format!(
         "error: {spec}:10:21: #/paths/~1b/get/parameters/0/in: a parameter in `cookie` is not supported; use path, \
-         query or header\nand 2 refusals more, with 2 causes:\n     1 × a parameter in … is not supported; use path, \
+         query or header\nand 2 rejections more, with 2 causes:\n     1 × a parameter in … is not supported; use path, \
          query or header\n     1 × the range `2XX` is not supported; declare each status, or use `4XX` or \
          `5XX`\n`--all` lists every place; `--skip-unsupported` leaves these operations out and generates the others\n"
     );
-    assert_eq!(said(&first), expected);
+    assert_eq!(stderr(&first), expected);
     let all = run(&["--spec", &spec, "--all"]);
     assert_eq!(all.status.code(), Some(1));
     assert!(
-        said(&all).starts_with(&format!(
-            "error: 3 refusals in {spec}, with 2 causes\n\n2 × a parameter in"
+        stderr(&all).starts_with(&format!(
+            "error: 3 rejections in {spec}, with 2 causes\n\n2 × a parameter in"
         )),
         "{}",
-        said(&all)
+        stderr(&all)
     );
     for place in [":10:21: ", ":10:68: ", ":11:19: "] {
-        assert!(said(&all).contains(place), "{place}: {}", said(&all));
+        assert!(stderr(&all).contains(place), "{place}: {}", stderr(&all));
     }
 }
 
@@ -167,28 +199,100 @@ fn unsupported_operations_are_left_out_on_request_and_listed() {
         &server.display().to_string(),
     ];
     let output = run(&arguments);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(
-        said(&output).starts_with("left out: GET /b (get_b): "),
+        stderr(&output).starts_with("left out: GET /b (get_b): "),
         "{}",
-        said(&output)
+        stderr(&output)
     );
     assert!(
-        said(&output).ends_with("1 of 3 operations are left out\n"),
+        stderr(&output).ends_with("1 of 3 operations are left out\n"),
         "{}",
-        said(&output)
+        stderr(&output)
     );
     let api = std::fs::read_to_string(server.join("api.rs")).unwrap();
     assert_eq!(api.matches("#[endpoint").count(), 2);
     let check = run(&[&["check"], &arguments[..]].concat());
-    assert_eq!(check.status.code(), Some(0), "{}", said(&check));
+    assert_eq!(check.status.code(), Some(0), "{}", stderr(&check));
     assert_eq!(run(&arguments[..2]).status.code(), Some(1));
 }
 
 #[test]
 fn the_command_explains_a_place() {
-    let output = run(&["--spec", REFUSED, "explain", "#/components/schemas/Other"]);
+    let folder = tempfile::tempdir().unwrap();
+    let rejected = rejected_in(&folder);
+    let output = run(&["--spec", &rejected, "explain", "#/components/schemas/Other"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("refused: "));
-    assert_eq!(run(&["--spec", REFUSED, "explain", "#/nowhere"]).status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("rejected: "));
+    assert_eq!(
+        run(&["--spec", &rejected, "explain", "#/nowhere"]).status.code(),
+        Some(1)
+    );
+}
+
+#[test]
+fn rejections_are_printed_as_json_with_their_ranges() {
+    let folder = tempfile::tempdir().unwrap();
+    let rejected = rejected_in(&folder);
+    let output = run(&["--spec", &rejected, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<serde_json::Value> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let expected = serde_json::json!({
+        "file": rejected,
+        "range": { "start": { "line": 4, "column": 32 }, "end": { "line": 4, "column": 35 } },
+        "pointer": "#/components/schemas/Other/not",
+        "reason": "`not` is supported only as `not: {}`; declare a `type` instead",
+    });
+    assert_eq!(lines, [expected]);
+}
+
+/// `watch` prints a line after each round, so the test waits for lines and not for a time.
+#[test]
+fn watch_generates_again_after_a_document_changed() {
+    use std::io::BufRead;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, server) = (folder.path().join("a.yaml"), folder.path().join("server"));
+    let text = std::fs::read_to_string(DOCUMENT).unwrap();
+    std::fs::write(&spec, &text).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dropshot-codegen"))
+        .args([
+            "watch",
+            "--spec",
+            spec.to_str().unwrap(),
+            "--server",
+            server.to_str().unwrap(),
+        ])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut round = || {
+        lines
+            .by_ref()
+            .map(Result::unwrap)
+            .take_while(|line| !line.starts_with("watching "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(round(), [""; 0]);
+    let operations = || std::fs::read_to_string(server.join("operations.rs")).unwrap();
+    let before = operations();
+    // The file is replaced atomically.
+    let change = |text: &str| {
+        let new = folder.path().join("new.yaml");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, &spec).unwrap();
+    };
+    change("openapi: 3.0.3\n");
+    assert!(round()[0].starts_with("error: "));
+    let more = "  /more: {get: {operationId: more_of_it, responses: {'204': {description: done}}}}\n";
+    change(&text.replace("paths:\n", &format!("paths:\n{more}")));
+    assert_eq!(round(), [""; 0]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!before.contains("more_of_it") && operations().contains("more_of_it"));
 }

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use codegen::explain::explain;
-use codegen::load::from_text;
+use dropshot_codegen::explain::explain;
+use dropshot_codegen::load::from_text;
 
 const DOCUMENT: &str = "
 openapi: 3.0.3
@@ -71,8 +71,8 @@ fn an_operation_is_explained_with_its_handler_parameters_and_responses() {
 }
 
 #[test]
-fn a_refused_place_is_explained_with_the_reason() {
-    let reason = "refused: a.yaml:24:44: #/components/schemas/Odd/properties/any/not: `not` is supported only as `not: \
+fn a_rejected_place_is_explained_with_the_reason() {
+    let reason = "rejected: a.yaml:24:44: #/components/schemas/Odd/properties/any/not: `not` is supported only as `not: \
                   {}`; declare a `type` instead";
     for pointer in [
         "#/components/schemas/Odd/properties/any/not",
@@ -81,7 +81,7 @@ fn a_refused_place_is_explained_with_the_reason() {
     ] {
         assert!(of(pointer).ends_with(reason), "{}", of(pointer));
     }
-    assert!(!of("#/components/schemas/Odd/properties/fine").contains("refused"));
+    assert!(!of("#/components/schemas/Odd/properties/fine").contains("rejected"));
 }
 
 #[test]

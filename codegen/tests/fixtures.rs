@@ -7,20 +7,18 @@
 #[allow(dead_code)]
 mod support;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use codegen::emit::{Dispatch, Root, server};
-use codegen::{load, output};
-use support::{documents, folder, name};
+use dropshot_codegen::emit::{Dispatch, Root, client, server};
+use dropshot_codegen::model::ResponseContent;
+use dropshot_codegen::{Problem, load, output};
+use support::{negative, path, positive};
 
 /// The generated code of the other documents is compiled by `codegen-fixtures` and not committed.
 #[test]
 fn the_committed_server_is_up_to_date() {
-    let folder = folder("round_trip");
+    let folder = path("round_trip");
     let versions = ["everything.json", "everything/older/1.0.0.json"];
     let versions = versions.map(|version| load::from_file(&folder.join(version)).unwrap());
-    let api = codegen::model_of(&versions).unwrap();
+    let api = dropshot_codegen::model_of(&versions).unwrap();
     let root = Root::new("crate::round_trip::everything").unwrap();
     let files = server(&api, &root, Dispatch::Dropshot).unwrap();
     let committed = folder.join("everything/server");
@@ -38,69 +36,143 @@ fn the_committed_server_is_up_to_date() {
 
 #[test]
 fn calls_are_generated_for_every_fixture_without_websockets_and_multipart() {
-    let mut refused = Vec::new();
-    for path in documents("positive", "yaml") {
-        let document = load::from_file(&path).unwrap();
-        let api = codegen::model(&document).unwrap();
-        match server(&api, &Root::default(), Dispatch::Calls) {
-            Ok(files) => assert!(files.iter().any(|file| file.name == "calls.rs")),
-            Err(problem) => refused.push(format!("{}: {problem}", name(&path))),
+    let mut rejected = Vec::new();
+    for fixture in positive() {
+        let document = load::from_text(&fixture.file, &fixture.text).unwrap();
+        match dropshot_codegen::model(&document.with(Dispatch::Calls, &[])) {
+            Ok(api) => {
+                let files = server(&api, &Root::default(), Dispatch::Calls).unwrap();
+                assert!(files.iter().any(|file| file.name == "calls.rs"));
+            }
+            Err(Problem::Rejected { pointer, reason, .. }) => {
+                rejected.push(format!(
+                    "{}: {pointer}: {reason}",
+                    fixture.file.file_stem().unwrap().display()
+                ));
+            }
+            Err(other) => panic!("{other}"),
         }
     }
     let websocket = "websockets require Dropshot's server";
     let parts = "multipart bodies require Dropshot's server";
     let expected = [
-        ("answers: #/paths/~1changes~1{id}/get", websocket),
-        ("names_of_generated_code: #/paths/~1upgrade/get", websocket),
         ("parts: #/paths/~1photos/post", parts),
         ("parts_beside_parameters: #/paths/~1a~1{content-type}/post", parts),
+        ("names_of_generated_code: #/paths/~1upgrade/get", websocket),
+        ("response_kinds: #/paths/~1changes~1{id}/get", websocket),
     ];
     assert_eq!(
-        refused,
+        rejected,
         expected.map(|(place, reason)| format!("{place}: {reason}; generate without `--dispatch calls`"))
     );
 }
 
-/// Checks that each document with a message beside it is refused with that message.
-fn refused(kind: &str) -> usize {
-    let mut paths = [documents(kind, "yaml"), documents(kind, "json")].concat();
-    paths.retain(|path| kind == "negative" || path.with_extension("txt").exists());
-    let mut kept = BTreeMap::new();
-    for path in &paths {
-        let text = std::fs::read_to_string(path).unwrap();
-        let file = Path::new(path.file_name().unwrap());
-        let outcome = load::from_text(file, &text).and_then(|document| codegen::model(&document));
-        let Err(problem) = outcome else {
-            panic!("{} was not refused", path.display())
+#[test]
+fn rejected_documents_have_their_messages() {
+    let mut updated = String::new();
+    let mut wrong = Vec::new();
+    for (document, expected) in negative() {
+        let outcome =
+            load::from_text(&document.file, &document.text).and_then(|document| dropshot_codegen::model(&document));
+        let message = match outcome {
+            Ok(_) => panic!("{} was not rejected", document.file.display()),
+            Err(problem) => format!("{problem}\n"),
         };
-        let message = format!("{problem}\n");
-        let beside = path.with_extension("txt");
-        if std::env::var_os("CODEGEN_UPDATE").is_some() {
-            std::fs::write(&beside, &message).unwrap();
+        let (file, text) = (document.file.display(), &document.text);
+        let messages = document.file.with_extension("txt");
+        updated += &format!("-- {file} --\n{text}-- {} --\n{message}", messages.display());
+        if message != expected {
+            wrong.push(format!("now: {message}was: {expected}"));
         }
-        let expected = std::fs::read_to_string(&beside).unwrap_or_default();
-        assert_eq!(message, expected, "{}", path.display());
-        assert!(
-            kept.insert(message.clone(), file).is_none(),
-            "two fixtures have one message: {message}"
-        );
     }
-    for message in documents(kind, "txt") {
-        assert!(
-            message.with_extension("yaml").exists() || message.with_extension("json").exists(),
-            "no document for {}",
-            message.display()
-        );
+    if std::env::var_os("CODEGEN_UPDATE").is_some() {
+        std::fs::write(path("negative.txtar"), updated).unwrap();
+        return;
     }
-    paths.len()
+    assert!(
+        wrong.is_empty(),
+        "run again with CODEGEN_UPDATE=1, and look at the change:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// Dropshot's router cannot have a literal and a variable in the same place. Other routers can.
+#[test]
+fn a_literal_beside_a_variable_is_served_through_calls_and_comes_first() {
+    let mut all = negative().into_iter();
+    let (fixture, _) = all
+        .find(|(fixture, _)| fixture.file.ends_with("word_and_variable.yaml"))
+        .unwrap();
+    let document = load::from_text(&fixture.file, &fixture.text).unwrap();
+    let document = document.with(Dispatch::Calls, &[]);
+    let api = dropshot_codegen::model(&document).unwrap();
+    let files = server(&api, &Root::default(), Dispatch::Calls).unwrap();
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "calls.rs",
+            "errors.rs",
+            "mod.rs",
+            "operations.rs",
+            "responses.rs",
+            "types.rs"
+        ]
+    );
+    let (_, routes) = files[0].text.split_once("ROUTES").unwrap();
+    let order: Vec<usize> = api
+        .operations
+        .iter()
+        .map(|operation| routes.find(&format!("{}(context", operation.ident)).unwrap())
+        .collect();
+    let is_literal = |index: usize| !api.operations[index].path.contains('{');
+    let first = (0..order.len()).min_by_key(|index| order[*index]).unwrap();
+    assert!(is_literal(first), "{routes}");
 }
 
 #[test]
-fn negative_fixtures_are_refused_with_their_messages() {
-    assert!(refused("negative") >= 15);
+fn the_chosen_media_type_is_supported_where_there_are_several() {
+    let mut all = negative().into_iter();
+    let (fixture, _) = all
+        .find(|(fixture, _)| fixture.file.ends_with("json_and_xml.yaml"))
+        .unwrap();
+    let document = load::from_text(&fixture.file, &fixture.text).unwrap();
+    let others = ["text/html".to_string(), "APPLICATION/json".to_string()];
+    let api = dropshot_codegen::model(&document.with(Dispatch::Dropshot, &others)).unwrap();
+    let content = &api.operations[0].successes[0].content;
+    assert!(matches!(content, ResponseContent::Json(_, media_type) if media_type == "application/json"));
 }
 
+/// The code depends on nothing but the documents: neither on the run nor on the order in which versions are given.
 #[test]
-fn refused_defects_are_refused_with_their_messages() {
-    assert!(refused("defects") >= 5);
+fn the_same_documents_give_the_same_bytes() {
+    for (name, versions) in [
+        ("everything.json", &["everything/older/1.0.0.json"][..]),
+        (
+            "versions.json",
+            &["versions/older/1.0.0.json", "versions/older/2.0.0.json"],
+        ),
+        ("odds.json", &[]),
+    ] {
+        let folder = path("round_trip");
+        let bytes = |is_reversed: bool| {
+            let mut all: Vec<_> = [&[name], versions]
+                .concat()
+                .iter()
+                .map(|it| load::from_file(&folder.join(it)).unwrap())
+                .collect();
+            let newest = all[0].clone();
+            if is_reversed {
+                all.reverse();
+            }
+            let api = dropshot_codegen::model_of(&all).unwrap();
+            let mut files = server(&api, &Root::default(), Dispatch::Dropshot).unwrap();
+            let api = dropshot_codegen::model(&newest).unwrap();
+            files.extend(client(&newest, &api, &Root::default()).unwrap());
+            files.into_iter().map(|file| (file.name, file.text)).collect::<Vec<_>>()
+        };
+        let first = bytes(false);
+        assert!(first == bytes(false), "{name}: another run");
+        assert!(first == bytes(true), "{name}: another order");
+    }
 }

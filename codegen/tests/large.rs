@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use codegen::{emit, load, refusals};
+use dropshot_codegen::{emit, load, rejections};
 
 #[allow(dead_code)]
 #[path = "../examples/large_document.rs"]
@@ -14,9 +14,9 @@ mod large_document;
 fn a_large_document_is_generated() {
     let text = large_document::document(100).to_string();
     let document = load::from_text(Path::new("large.json"), &text).unwrap();
-    let found: Vec<String> = refusals::all(&document).iter().map(ToString::to_string).collect();
+    let found: Vec<String> = rejections::all(&document).iter().map(ToString::to_string).collect();
     assert!(found.is_empty(), "{found:#?}");
-    let api = codegen::model(&document).unwrap();
+    let api = dropshot_codegen::model(&document).unwrap();
     assert_eq!(api.operations.len(), 100);
     let root = emit::Root::default();
     let server = emit::server(&api, &root, emit::Dispatch::Dropshot).unwrap();
@@ -37,9 +37,9 @@ fn hundreds_of_errors_are_found_at_once() {
         }
     }
     let document = load::from_text(Path::new("large.json"), &value.to_string()).unwrap();
-    let groups = refusals::groups(refusals::all(&document));
+    let groups = rejections::groups(rejections::all(&document));
     let counts: Vec<usize> = groups.iter().map(|group| group.problems.len()).collect();
     assert_eq!(counts, [100]);
-    let (rest, left) = refusals::skipping(&document).unwrap();
-    assert_eq!((left.len(), codegen::operations(&rest)), (100, 0));
+    let (rest, left) = rejections::skipping(&document).unwrap();
+    assert_eq!((left.len(), dropshot_codegen::operations(&rest)), (100, 0));
 }

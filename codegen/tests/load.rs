@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use codegen::load::{Document, from_text};
+use dropshot_codegen::load::{Document, from_text};
 
 fn read(text: &str) -> Result<Document, String> {
     from_text(Path::new("a"), text).map_err(|problem| problem.to_string())
 }
 
-fn refused(text: &str) -> String {
+fn rejected(text: &str) -> String {
     read(text).unwrap_err()
 }
 
@@ -28,12 +28,12 @@ fn json_is_parsed_as_json() {
 #[test]
 fn errors_in_json_have_line_and_column() {
     assert_eq!(
-        refused("{\"openapi\": \"3.0.3\",\n \"a\": [1, {\"b\": \"}\\\"{\", \"b\": 2}]}"),
+        rejected("{\"openapi\": \"3.0.3\",\n \"a\": [1, {\"b\": \"}\\\"{\", \"b\": 2}]}"),
         "a:2:25: #/a/1/b: `b` occurs twice; the first is on line 2"
     );
-    assert!(refused("{\"openapi\": \"3.0.3\",\n \"a\": [1 2}").starts_with("a:2:"));
+    assert!(rejected("{\"openapi\": \"3.0.3\",\n \"a\": [1 2}").starts_with("a:2:"));
     assert_eq!(
-        refused("{\"openapi\": \"3.2.0\"}"),
+        rejected("{\"openapi\": \"3.2.0\"}"),
         "a:1:2: #/openapi: must be OpenAPI 3.0.x or 3.1.x, is 3.2.0"
     );
 }
@@ -50,12 +50,12 @@ fn merge_keys_are_resolved() {
 }
 
 #[test]
-fn documents_that_are_nested_too_deep_are_refused() {
+fn documents_that_are_nested_too_deep_are_rejected() {
     let json = format!("{{\"openapi\": {}", "[".repeat(100_000));
     let flow = format!("a: {}", "[".repeat(100_000));
     let block: String = (0..2000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     for (text, depth) in [(json, 1000), (flow, 128), (block, 128)] {
-        let problem = refused(&text);
+        let problem = rejected(&text);
         let is_said = problem.contains(&format!("must not be nested deeper than {depth} levels"));
         assert!(is_said || problem.contains("recursion limit"), "{problem}");
         assert!(problem.starts_with("a:1"), "{problem}");
@@ -70,7 +70,7 @@ fn json_may_be_nested_deeper_than_yaml() {
     };
     let read = move || {
         let document = from_text(Path::new("a"), &nested(999)).unwrap();
-        codegen::model(&document).unwrap();
+        dropshot_codegen::model(&document).unwrap();
         let problem = from_text(Path::new("a"), &nested(1000)).unwrap_err();
         assert_eq!(
             problem.to_string(),
@@ -78,7 +78,7 @@ fn json_may_be_nested_deeper_than_yaml() {
         );
     };
     std::thread::Builder::new()
-        .stack_size(codegen::STACK)
+        .stack_size(dropshot_codegen::STACK)
         .spawn(read)
         .unwrap()
         .join()
@@ -86,13 +86,13 @@ fn json_may_be_nested_deeper_than_yaml() {
 }
 
 #[test]
-fn exponentially_growing_aliases_are_refused() {
+fn exponentially_growing_aliases_are_rejected() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_string();
     for level in 1..12 {
         let previous = format!("*a{}", level - 1);
         text += &format!("a{level}: &a{level} [{}]\n", vec![previous; 9].join(", "));
     }
-    assert!(refused(&text).contains("repetition limit"), "{}", refused(&text));
+    assert!(rejected(&text).contains("repetition limit"), "{}", rejected(&text));
 }
 
 /// The message names the other file, but the pointer is that of the whole document.
@@ -111,16 +111,16 @@ fn an_error_names_the_file_in_which_it_is() {
     );
     write(
         "b.yaml",
-        "Pet:\n  type: object\n  properties:\n    photo: {type: string, format: binary}\n",
+        "Pet:\n  type: object\n  properties:\n    photo: {type: string, format: decimal}\n",
     );
-    let document = codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
-    let problem = codegen::model(&document).unwrap_err().to_string();
+    let document = dropshot_codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
+    let problem = dropshot_codegen::model(&document).unwrap_err().to_string();
     let file = folder.path().join("b.yaml");
     let expected = format!("{}:4:5: #/components/schemas/Pet/properties/photo: ", file.display());
     assert!(problem.starts_with(&expected), "{problem}");
     write("a.yaml", "get: {trace: 1}\ntrace: {operationId: a, responses: {}}\n");
-    let document = codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
-    let problems: Vec<String> = codegen::refusals::all(&document)
+    let document = dropshot_codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
+    let problems: Vec<String> = dropshot_codegen::rejections::all(&document)
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -129,9 +129,9 @@ fn an_error_names_the_file_in_which_it_is() {
         problems.iter().all(|problem| problem.starts_with(&file)),
         "{problems:#?}"
     );
-    // Cyclic references between files are refused.
+    // Cyclic references between files are rejected.
     write("a.yaml", "$ref: 'a.yaml'\n");
-    let problem = codegen::load::from_file(&folder.path().join("api.yaml"))
+    let problem = dropshot_codegen::load::from_file(&folder.path().join("api.yaml"))
         .unwrap_err()
         .to_string();
     assert!(problem.contains("reference cycle"), "{problem}");

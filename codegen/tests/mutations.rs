@@ -1,7 +1,7 @@
 //! The generator handles any document without panicking, overflowing its stack or running forever.
 //!
 //! Each case changes a fixture at random places. There are 400 cases, which are the same in every run, or as many as
-//! `CODEGEN_MUTATIONS` says. If a case aborts the process, its document is in `mutation_in_hand.json` in cargo's
+//! `CODEGEN_MUTATIONS` says. If a case aborts the process, its document is in `current_mutation.json` in cargo's
 //! temporary folder for tests.
 
 #![allow(clippy::unwrap_used)]
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use codegen::{Problem, emit, load, refusals};
+use dropshot_codegen::{Problem, emit, load, rejections};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
 use serde_json::{Value, json};
-use support::documents;
+use support::{defects, documents, negative, positive};
 
 /// Far longer than any document takes.
 const WITHOUT_END: Duration = Duration::from_secs(120);
@@ -77,24 +77,58 @@ const WORDS: &[&str] = &[
 
 /// The words, and all keywords of schemas.
 fn words() -> Vec<&'static str> {
-    [WORDS, &codegen::read::KEYWORDS, &codegen::read::ANNOTATIONS].concat()
+    [
+        WORDS,
+        &dropshot_codegen::read::KEYWORDS,
+        &dropshot_codegen::read::ANNOTATIONS,
+    ]
+    .concat()
 }
 
 /// A change: its place, its kind, and two numbers that determine the new value.
 type Change = (u32, u8, u32, u32);
 
+/// Schemas that contain themselves in every way, with defaults.
+const RECURSIVE: &[&str] = &[
+    r#"{"p": {"default": null, "anyOf": [{"$ref": "P"}, {"type": "array", "items": {"$ref": "P"}}, {"nullable": true}]}}"#,
+    r#"{"p": {"default": {}, "allOf": [{"$ref": "P"}]}, "q": {"default": [{}], "type": "array", "items": {"$ref": "P"}}}"#,
+    r#"{"p": {"default": {"p": {}}, "oneOf": [{"$ref": "P"}, {"type": "object", "properties": {"q": {"$ref": "P"}}}]}}"#,
+    r#"{"p": {"default": 1, "oneOf": [{"$ref": "Q"}, {"$ref": "Q"}]}, "q": {"allOf": [{"$ref": "P"}, {"$ref": "Q"}]}}"#,
+    r#"{"p": {"type": "object", "default": {"a": {}}, "additionalProperties": {"$ref": "P"}, "nullable": true}}"#,
+];
+
+fn recursive() -> impl Iterator<Item = Value> {
+    RECURSIVE.iter().map(|properties| {
+        let properties = properties.replace("\"P\"", "\"#/components/schemas/P\"");
+        let properties = properties.replace("\"Q\"", "\"#/components/schemas/Q\"");
+        let properties: Value = serde_json::from_str(&properties).unwrap();
+        let of = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+        json!({
+            "openapi": "3.0.3",
+            "info": { "title": "T", "version": "1" },
+            "paths": { "/p": { "post": {
+                "operationId": "p",
+                "parameters": [{ "in": "query", "name": "q", "schema": of("Q") }],
+                "requestBody": { "required": true, "content": { "application/json": { "schema": of("P") } } },
+                "responses": { "200": { "description": "", "headers": { "X-Q": { "schema": of("Q") } } } },
+            } } },
+            "components": { "schemas": {
+                "P": { "type": "object", "properties": properties, "discriminator": { "propertyName": "p" } },
+                "Q": { "oneOf": [of("Q"), of("P"), { "allOf": [of("Q"), of("Q")] }], "default": {} },
+            } },
+        })
+    })
+}
+
 fn every_document() -> Vec<Value> {
-    let mut all = Vec::new();
-    let kinds = [
-        ("positive", "yaml"),
-        ("negative", "yaml"),
-        ("round_trip", "json"),
-        ("defects", "yaml"),
-    ];
-    for (kind, extension) in kinds {
-        for path in documents(kind, extension) {
-            all.extend(serde_yaml::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).ok());
-        }
+    let mut all: Vec<Value> = recursive().collect();
+    for fixture in positive()
+        .into_iter()
+        .chain(negative().into_iter().map(|(fixture, _)| fixture))
+        .chain(documents("round_trip", "json"))
+        .chain(defects())
+    {
+        all.extend(serde_yaml::from_str::<Value>(&fixture.text).ok());
     }
     all
 }
@@ -104,7 +138,11 @@ fn places(value: &Value, pointer: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             for (key, value) in members {
-                places(value, &format!("{pointer}/{}", codegen::node::escaped(key)), found);
+                places(
+                    value,
+                    &format!("{pointer}/{}", dropshot_codegen::node::escaped(key)),
+                    found,
+                );
             }
         }
         Value::Array(items) => {
@@ -199,20 +237,20 @@ fn change(document: &mut Value, (place, how, what, more): Change) {
 }
 
 /// Runs every step of the command on a document. The error is the message of a panic or of a bug.
-fn whole_run(text: &str, with_client: bool) -> Result<(), String> {
+fn run_generator(text: &str, with_client: bool) -> Result<(), String> {
     let Ok(document) = load::from_text(Path::new("a.json"), text) else {
         return Ok(());
     };
-    let problems = refusals::all(&document);
-    drop(refusals::groups(problems));
-    let rest = match codegen::model(&document) {
+    let problems = rejections::all(&document);
+    drop(rejections::groups(problems));
+    let rest = match dropshot_codegen::model(&document) {
         Ok(_) => document,
-        Err(_) => match refusals::skipping(&document) {
+        Err(_) => match rejections::skipping(&document) {
             Ok((rest, _)) => rest,
             Err(_) => return Ok(()),
         },
     };
-    let api = codegen::model(&rest).map_err(|problem| format!("skipping left a refusal: {problem}"))?;
+    let api = dropshot_codegen::model(&rest).map_err(|problem| format!("skipping left a rejection: {problem}"))?;
     let root = emit::Root::default();
     emit::server(&api, &root, emit::Dispatch::Dropshot).map_err(|problem| problem.to_string())?;
     match with_client.then(|| emit::client(&rest, &api, &root)) {
@@ -221,19 +259,21 @@ fn whole_run(text: &str, with_client: bool) -> Result<(), String> {
     }
 }
 
-fn answers(document: &Value, with_client: bool) -> Result<(), String> {
+fn generates(document: &Value, with_client: bool) -> Result<(), String> {
     let text = serde_json::to_string(document).unwrap();
-    let in_hand = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mutation_in_hand.json");
+    let in_hand = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("current_mutation.json");
     std::fs::write(in_hand, &text).unwrap();
     let (sender, receiver) = mpsc::channel();
-    let worker = std::thread::Builder::new().stack_size(codegen::STACK).spawn(move || {
-        let outcome = std::panic::catch_unwind(|| whole_run(&text, with_client));
-        // The receiver may have timed out.
-        drop(sender.send(outcome.unwrap_or_else(|panic| {
-            let said = panic.downcast_ref::<String>().cloned();
-            Err(said.unwrap_or_else(|| "a panic".into()))
-        })));
-    });
+    let worker = std::thread::Builder::new()
+        .stack_size(dropshot_codegen::STACK)
+        .spawn(move || {
+            let outcome = std::panic::catch_unwind(|| run_generator(&text, with_client));
+            // The receiver may have timed out.
+            drop(sender.send(outcome.unwrap_or_else(|panic| {
+                let message = panic.downcast_ref::<String>().cloned();
+                Err(message.unwrap_or_else(|| "a panic".into()))
+            })));
+        });
     worker.unwrap();
     receiver.recv_timeout(WITHOUT_END).map_err(|_| "no end".to_string())?
 }
@@ -246,7 +286,14 @@ fn cases() -> u32 {
 }
 
 #[test]
-fn every_mutated_document_is_generated_or_refused() {
+fn every_recursive_document_is_generated_or_rejected() {
+    for document in recursive() {
+        assert_eq!(generates(&document, true), Ok(()), "{document}");
+    }
+}
+
+#[test]
+fn every_mutated_document_is_generated_or_rejected() {
     let all = every_document();
     let config = Config {
         cases: cases(),
@@ -262,7 +309,7 @@ fn every_mutated_document_is_generated_or_refused() {
         for one in &changes {
             change(&mut document, *one);
         }
-        let outcome = answers(&document, which % 5 == 0);
+        let outcome = generates(&document, which % 5 == 0);
         prop_assert!(outcome.is_ok(), "{}\n{document}", outcome.unwrap_err());
     });
 }

@@ -8,12 +8,12 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use codegen::emit::{Dispatch, Root, operation_type, server};
-use codegen::load::from_text;
-use codegen::model::{Api, Shape};
-use codegen::naming::is_used_by_generated_code;
+use dropshot_codegen::emit::{Dispatch, Root, operation_type, server};
+use dropshot_codegen::load::from_text;
+use dropshot_codegen::model::{Api, Shape};
+use dropshot_codegen::naming::is_used_by_generated_code;
 use proc_macro2::{TokenStream, TokenTree};
-use support::documents;
+use support::positive;
 use syn::ext::IdentExt;
 
 /// Collects type names that are not part of a path.
@@ -57,9 +57,8 @@ fn documents_own(api: &Api) -> BTreeSet<String> {
 #[test]
 fn all_bare_names_in_generated_code_are_listed() {
     let mut unknown = BTreeSet::new();
-    for path in documents("positive", "yaml") {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let api = codegen::model(&from_text(&path, &text).unwrap()).unwrap();
+    for fixture in positive() {
+        let api = dropshot_codegen::model(&from_text(&fixture.file, &fixture.text).unwrap()).unwrap();
         let own = documents_own(&api);
         for file in server(&api, &Root::default(), Dispatch::Dropshot).unwrap() {
             // The other files do not import types of the document.

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use codegen::output::{self, Difference, File, GENERATED, differences, write};
+use dropshot_codegen::output::{self, Difference, File, GENERATED, differences, write};
 
 fn file(name: &str, text: &str) -> File {
     File {
@@ -101,7 +101,7 @@ fn everything(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_folder_that_was_not_generated_is_refused_and_unchanged() {
+fn a_folder_that_was_not_generated_is_rejected_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("main.rs"), "fn main() {}\n").unwrap();
     std::fs::write(folder.path().join("lib.rs"), "pub mod pets;\n").unwrap();
@@ -120,7 +120,7 @@ fn a_folder_that_was_not_generated_is_refused_and_unchanged() {
 }
 
 #[test]
-fn a_folder_with_a_foreign_marker_is_refused() {
+fn a_folder_with_a_foreign_marker_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(".codegen"), "my notes\n").unwrap();
     let problem = write(folder.path(), &files()).unwrap_err().to_string();
@@ -186,8 +186,8 @@ fn the_next_run_repairs_an_interrupted_one() {
 #[test]
 fn server_and_client_must_have_different_folders() {
     let folder = tempfile::tempdir().unwrap();
-    let roundabout = folder.path().join(".");
-    assert!(output::apart(Some(folder.path()), Some(&roundabout)).is_err());
+    let same_folder = folder.path().join(".");
+    assert!(output::apart(Some(folder.path()), Some(&same_folder)).is_err());
     assert!(output::apart(Some(folder.path()), Some(&folder.path().join("client"))).is_ok());
     assert!(output::apart(Some(folder.path()), None).is_ok());
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use codegen::Problem;
-use codegen::positions::Positions;
+use dropshot_codegen::Problem;
+use dropshot_codegen::positions::Positions;
 
 /// The `line:column` of a pointer in a text.
 fn place(text: &str, pointer: &str) -> String {
@@ -12,7 +12,7 @@ fn place(text: &str, pointer: &str) -> String {
         Ok(positions) => positions,
         Err(problem) => return problem.to_string(),
     };
-    let located = positions.locate(path, Problem::refused(pointer, "no")).to_string();
+    let located = positions.locate(path, Problem::rejected(pointer, "no")).to_string();
     let place = located.strip_prefix("a.yaml:").unwrap_or(&located);
     place.split(": ").next().unwrap_or_default().to_string()
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use codegen::emit::Dispatch;
-use codegen::load;
-use codegen::scaffold::{Plan, Template, templates};
+use dropshot_codegen::emit::Dispatch;
+use dropshot_codegen::load;
+use dropshot_codegen::scaffold::{Plan, Template, templates};
 
 /// The crate that `init` wrote for the petstore. It is a member of the workspace, where it must compile without
 /// warnings, and its own test checks that it serves.
@@ -16,14 +16,14 @@ const PETSTORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/petstore");
 const SPEC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/petstore/openapi.yaml");
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_codegen"))
+    Command::new(env!("CARGO_BIN_EXE_dropshot-codegen"))
         .current_dir(folder)
         .args(arguments)
         .output()
         .unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -43,11 +43,11 @@ fn everything(folder: &Path) -> BTreeMap<PathBuf, String> {
     all
 }
 
-/// A crate made by `init`, with a document to which operations have been added since.
+/// A crate that `init` created, with a document to which operations were added afterwards.
 fn crate_with_another_operation() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let made = run(folder.path(), &["--spec", SPEC, "init", "pets"]);
-    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
     let spec = folder.path().join("pets/openapi.yaml");
     let more = "  /pets/{id}/name:\n    get:\n      operationId: get_name\n      tags: [pets]\n      parameters: [{ in: path, \
                 name: id, required: true, schema: { type: integer } }]\n      responses: { \"204\": { description: Done. \
@@ -63,9 +63,9 @@ fn new_writes_the_file_of_an_operation_and_adds_it_to_its_modules_once() {
     let folder = crate_with_another_operation();
     let pets = folder.path().join("pets");
     let made = run(&pets, &["new", "get_name"]);
-    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
     assert_eq!(
-        said(&made),
+        stderr(&made),
         "written: src/endpoints/pets/get_name.rs\nchanged: src/endpoints/pets/mod.rs\n"
     );
     let file = std::fs::read_to_string(pets.join("src/endpoints/pets/get_name.rs")).unwrap();
@@ -84,7 +84,7 @@ fn new_writes_the_file_of_an_operation_and_adds_it_to_its_modules_once() {
         ]
     );
     let toys = run(&pets, &["new", "list_toys"]);
-    assert_eq!(toys.status.code(), Some(0), "{}", said(&toys));
+    assert_eq!(toys.status.code(), Some(0), "{}", stderr(&toys));
     let modules = std::fs::read_to_string(pets.join("src/endpoints/mod.rs")).unwrap();
     assert!(
         modules.ends_with("pub mod pets;\npub mod toys;\npub mod r#type;\n"),
@@ -96,22 +96,22 @@ fn new_writes_the_file_of_an_operation_and_adds_it_to_its_modules_once() {
         let again = run(&pets, &["new", operation]);
         assert_eq!(again.status.code(), Some(1));
         assert!(
-            said(&again).contains("already exists and is not overwritten"),
+            stderr(&again).contains("already exists and is not overwritten"),
             "{}",
-            said(&again)
+            stderr(&again)
         );
     }
     let unknown = run(&pets, &["new", "nothing"]);
     assert!(
-        said(&unknown).contains("has no operation `nothing`; it has list_pets, create_pet"),
+        stderr(&unknown).contains("has no operation `nothing`; it has list_pets, create_pet"),
         "{}",
-        said(&unknown)
+        stderr(&unknown)
     );
     assert_eq!(everything(&pets), before);
 }
 
 #[test]
-fn init_refuses_nonempty_folders_and_invalid_crate_names() {
+fn init_rejects_nonempty_folders_and_invalid_crate_names() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("pets")).unwrap();
     std::fs::write(folder.path().join("pets/notes.txt"), "mine\n").unwrap();
@@ -122,13 +122,13 @@ fn init_refuses_nonempty_folders_and_invalid_crate_names() {
     ] {
         let output = run(folder.path(), &["--spec", SPEC, "init", name]);
         assert_eq!(output.status.code(), Some(1));
-        assert!(said(&output).contains(reason), "{}", said(&output));
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
     }
     assert_eq!(everything(folder.path()).len(), 1);
 }
 
 #[test]
-fn lines_are_added_to_their_block_and_unknown_names_are_refused() {
+fn lines_are_added_to_their_block_and_unknown_names_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(
         folder.path().join("main.rs"),
@@ -136,7 +136,7 @@ fn lines_are_added_to_their_block_and_unknown_names_are_refused() {
     )
     .unwrap();
     let document = load::from_file(Path::new(SPEC)).unwrap();
-    let api = codegen::model(&document).unwrap();
+    let api = dropshot_codegen::model(&document).unwrap();
     let template = |path: &str, text: &str| Template {
         path: path.into(),
         text: text.into(),
@@ -168,7 +168,7 @@ fn lines_are_added_to_their_block_and_unknown_names_are_refused() {
 fn the_projects_templates_work_for_its_operations() {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let document = load::from_file(&project.join("spec/partner-api.yaml")).unwrap();
-    let api = codegen::model(&document).unwrap();
+    let api = dropshot_codegen::model(&document).unwrap();
     let all = templates(&project.join("service/templates")).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     for operation in &api.operations {
@@ -201,7 +201,7 @@ fn the_committed_petstore_is_up_to_date() {
     let spec = folder.path().join("openapi.yaml");
     std::fs::write(&spec, format!("{before}  /health:\n{after}")).unwrap();
     let made = run(folder.path(), &["--spec", "openapi.yaml", "init", "petstore"]);
-    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
     let made = folder.path().join("petstore");
     std::fs::write(made.join("openapi.yaml"), text).unwrap();
     for command in [
@@ -210,7 +210,7 @@ fn the_committed_petstore_is_up_to_date() {
         &["--server", "src/generated"],
     ] {
         let output = run(&made, command);
-        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
 
     let committed = Path::new(PETSTORE);
@@ -234,11 +234,20 @@ fn the_committed_petstore_is_up_to_date() {
             std::fs::write(path, text).unwrap();
         }
     }
-    let kept = relative(committed);
+    let committed_files = relative(committed);
     let names = |files: &BTreeMap<PathBuf, String>| files.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&kept), names(&written), "run again with CODEGEN_UPDATE=1");
+    assert_eq!(
+        names(&committed_files),
+        names(&written),
+        "run again with CODEGEN_UPDATE=1"
+    );
     for (path, text) in &written {
-        assert_eq!(&kept[path], text, "{}: run again with CODEGEN_UPDATE=1", path.display());
+        assert_eq!(
+            &committed_files[path],
+            text,
+            "{}: run again with CODEGEN_UPDATE=1",
+            path.display()
+        );
     }
 }
 

@@ -1,10 +1,10 @@
-//! Errors in documents that are meant to be versions of one API.
+//! Errors in documents that are passed as versions of one API.
 
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 
-use codegen::load::{Document, from_text};
+use dropshot_codegen::load::{Document, from_text};
 
 fn document(name: &str, version: &str, more: &str) -> Document {
     let text = format!("openapi: 3.0.3\ninfo: {{title: T, version: '{version}'}}\npaths:\n{more}");
@@ -13,27 +13,27 @@ fn document(name: &str, version: &str, more: &str) -> Document {
 
 const PETS: &str = "  /pets: {get: {operationId: list_pets, responses: {'204': {description: none}}}}\n";
 
-fn refused(documents: &[Document]) -> String {
-    codegen::model_of(documents).unwrap_err().to_string()
+fn rejected(documents: &[Document]) -> String {
+    dropshot_codegen::model_of(documents).unwrap_err().to_string()
 }
 
 #[test]
 fn each_document_must_have_its_own_version() {
     assert_eq!(
-        refused(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "1.0.0", PETS)]),
+        rejected(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "1.0.0", PETS)]),
         "b.yaml:2:18: #/info/version: a.yaml has the same version; each document must have its own"
     );
     assert_eq!(
-        refused(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "2", PETS)]),
+        rejected(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "2", PETS)]),
         "b.yaml:2:18: #/info/version: `2` is not a semantic version; write it as `1.0.0`"
     );
 }
 
 #[test]
-fn a_document_with_an_error_is_refused_among_others() {
+fn a_document_with_an_error_is_rejected_among_others() {
     let bad = "  /pets: {trace: {operationId: list_pets, responses: {'204': {description: none}}}}\n";
-    let said = refused(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "2.0.0", bad)]);
-    assert!(said.starts_with("b.yaml:4:11: #/paths/~1pets/trace: "), "{said}");
+    let message = rejected(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "2.0.0", bad)]);
+    assert!(message.starts_with("b.yaml:4:11: #/paths/~1pets/trace: "), "{message}");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn an_operation_that_is_unchanged_in_consecutive_versions_occurs_once() {
         "2.0.0" => document("c.yaml", version, without),
         _ => document(version, version, PETS),
     });
-    let api = codegen::model_of(&all).unwrap();
+    let api = dropshot_codegen::model_of(&all).unwrap();
     let mut found: Vec<String> = api
         .operations
         .iter()

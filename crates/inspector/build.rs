@@ -1,7 +1,7 @@
-//! Makes the page's files bytes of the program: its assets under names that change with their contents, in one folder.
+//! Embeds the page's files in the program. Assets get names that change with their contents.
 //!
-//! Assets name each other as they lie in `page/` (`./texts.js`), where a test may load them as they are. One hash of all of them is
-//! in each name, for a module is another one as soon as one that it loads is.
+//! In `page/`, assets refer to each other by their plain names (`./texts.js`), so that tests can load them unchanged. The build adds
+//! one hash of all assets to each name, because a changed module also changes the modules that load it.
 
 use std::env;
 use std::error::Error;
@@ -12,7 +12,7 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use site_builder::{File, embed};
 
-/// How many digits of the hash are in a name.
+/// Digits of the hash in a name.
 const DIGITS: usize = 12;
 const INDEX: &str = "index.html";
 
@@ -64,7 +64,7 @@ fn named(name: &str, hash: &str) -> String {
     }
 }
 
-/// Every asset that is named, by the name that it is served under.
+/// Replaces the names of assets by those that they are served under.
 fn with_hashes(text: &str, assets: &[&str], hash: &str) -> String {
     let mut text = text.to_owned();
     for name in assets {
@@ -82,6 +82,8 @@ fn content_type(name: &str) -> Result<&'static str, String> {
         Some("css") => Ok("text/css; charset=utf-8"),
         Some("js") => Ok("text/javascript; charset=utf-8"),
         Some("svg") => Ok("image/svg+xml"),
-        _ => Err(format!("page/{name} is of a kind that has no content type here")),
+        _ => Err(format!(
+            "page/{name} has an unknown file type; add its content type to build.rs"
+        )),
     }
 }

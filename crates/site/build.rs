@@ -1,4 +1,4 @@
-//! Builds the site from the project's documents, and compresses it.
+//! Builds and compresses the site from the project's documents.
 
 use std::env;
 use std::error::Error;

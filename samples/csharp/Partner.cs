@@ -1,4 +1,4 @@
-// Signed requests to the partner API, with nothing but .NET's own library: C# 7, for .NET Framework 4.6, mono, and .NET.
+// Signed requests to the partner API, with only .NET's own library: C# 7, for .NET Framework 4.6, mono, and .NET.
 
 using System;
 using System.Collections.Generic;
@@ -24,23 +24,24 @@ public sealed class MalformedQuery : FormatException
     }
 }
 
-/// <summary>An answer with its whole body.</summary>
-public sealed class Answer
+/// <summary>A response with its whole body.</summary>
+public sealed class Response
 {
     public int Status;
     public string Reason;
     public string RequestId;
     public string RetryAfter;
+    public bool IsPayloadMismatch;
     public byte[] Body;
     public string Text => Encoding.UTF8.GetString(Body);
 }
 
-/// <summary>A key of the partner API.</summary>
+/// <summary>A client with a key of the partner API.</summary>
 public sealed class Partner
 {
     private const int Attempts = 4;
-    private const double LongestWait = 120; // seconds; who is told to wait longer gets the answer instead
-    private static readonly Encoding Latin1 = Encoding.GetEncoding(28591); // one character for each byte
+    private const double LongestWait = 120; // seconds; a response with a longer Retry-After is returned instead
+    private static readonly Encoding Latin1 = Encoding.GetEncoding(28591); // one character per byte
 
     private readonly HttpClient client;
     private readonly string baseUrl, keyId, secret;
@@ -49,18 +50,18 @@ public sealed class Partner
     public Partner(string baseUrl, string keyId, string secret)
     {
         if (!Regex.IsMatch(baseUrl, "^https?://[^/?#]+/?$"))
-            throw new ArgumentException("the base URL is a scheme and a host, as in http://127.0.0.1:8080");
+            throw new ArgumentException("the base URL must be a scheme and a host, as in http://127.0.0.1:8080");
         this.baseUrl = baseUrl.TrimEnd('/');
         this.keyId = keyId;
         this.secret = secret;
         client = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false }) { Timeout = TimeSpan.FromSeconds(60) };
-        // A connection for each attempt: when a kept one breaks, .NET sends the same signed request again by itself, with
-        // its used nonce.
+        // A new connection for each attempt. If a reused connection breaks, .NET resends the same signed request, whose nonce may
+        // be consumed.
         client.DefaultRequestHeaders.ConnectionClose = true;
         client.DefaultRequestHeaders.ExpectContinue = false;
     }
 
-    /// <summary>The key that PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET name.</summary>
+    /// <summary>Creates a client from PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET.</summary>
     public static Partner FromEnvironment()
     {
         var names = new[] { "PARTNER_BASE_URL", "PARTNER_KEY_ID", "PARTNER_SECRET" };
@@ -70,8 +71,8 @@ public sealed class Partner
         return new Partner(values[0], values[1], values[2]);
     }
 
-    /// <summary>CANONICAL_QUERY of a raw query (the bytes after the first <c>?</c>): decoded once, encoded one way, sorted as
-    /// pairs. (Uri.EscapeDataString differs between versions of .NET.)</summary>
+    /// <summary>Returns the CANONICAL_QUERY of a raw query (the bytes after the first <c>?</c>): decoded, encoded canonically, sorted
+    /// as pairs. (Uri.EscapeDataString differs between versions of .NET.)</summary>
     public static string CanonicalQuery(byte[] raw)
     {
         var text = Latin1.GetString(raw);
@@ -83,7 +84,7 @@ public sealed class Partner
             var parts = piece.Split(new[] { '=' }, 2);
             pairs.Add(new KeyValuePair<string, string>(Recode(parts[0]), parts.Length < 2 ? "" : Recode(parts[1])));
         }
-        // By bytes: the usual comparison of texts is a language's.
+        // Compares bytes: the default string comparison depends on the culture.
         return string.Join("&", pairs
             .OrderBy(pair => pair.Key, StringComparer.Ordinal).ThenBy(pair => pair.Value, StringComparer.Ordinal)
             .Select(pair => pair.Key + "=" + pair.Value));
@@ -96,13 +97,13 @@ public sealed class Partner
         return PercentEncoded(decoded, "[^A-Za-z0-9._~-]");
     }
 
-    /// <summary>The characters, each a byte, that the pattern finds, as <c>%XX</c>.</summary>
+    /// <summary>Replaces the characters that match the pattern, each a byte, with <c>%XX</c>.</summary>
     private static string PercentEncoded(string text, string pattern)
     {
         return Regex.Replace(text, pattern, found => "%" + ((int)found.Value[0]).ToString("X2"), RegexOptions.Singleline);
     }
 
-    /// <summary>The text that is signed. <c>target</c> is the path and query exactly as sent, <c>body</c> the exact bytes.</summary>
+    /// <summary>Returns the text that is signed. <c>target</c> is the path and query as sent, <c>body</c> the exact bytes.</summary>
     public static string CanonicalString(string method, string target, string timestamp, string nonce, byte[] body)
     {
         var parts = target.Split(new[] { '?' }, 2);
@@ -111,7 +112,7 @@ public sealed class Partner
             return string.Join("\n", method.ToUpperInvariant(), parts[0], query, timestamp, nonce, Hex(sha256.ComputeHash(body)));
     }
 
-    /// <summary>The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding.</summary>
+    /// <summary>Returns the value of the signature header. The HMAC key is the secret's 32 characters, not decoded.</summary>
     public static string Sign(string secret, string canonical)
     {
         using (var hmac = new HMACSHA256(Encoding.ASCII.GetBytes(secret)))
@@ -123,14 +124,14 @@ public sealed class Partner
         return string.Concat(bytes.Select(octet => octet.ToString("x2")));
     }
 
-    /// <summary>Whether a request may be sent again when nobody knows what became of it: a measurement only with an
+    /// <summary>Returns whether a request can be retried safely when its outcome is unknown. A measurement needs an
     /// external_id.</summary>
     public static bool IsRepeatable(string method, byte[] body)
     {
         return method.ToUpperInvariant() == "GET" || Regex.IsMatch(Latin1.GetString(body), @"""external_id""\s*:\s*""[^""]");
     }
 
-    /// <summary>The four headers of one attempt: a nonce is good for one, so each is signed anew.</summary>
+    /// <summary>Returns the headers of one attempt. Each attempt needs a new nonce and signature.</summary>
     public IDictionary<string, string> SignedHeaders(string method, string target, byte[] body)
     {
         var random = new byte[16];
@@ -146,9 +147,9 @@ public sealed class Partner
         };
     }
 
-    private Answer Attempt(string method, Uri address, byte[] body)
+    private Response Attempt(string method, Uri address, byte[] body)
     {
-        // What is signed is what Uri makes of the target, for that is sent.
+        // Signs the target as Uri normalizes it, because that is sent.
         var request = new HttpRequestMessage(new HttpMethod(method.ToUpperInvariant()), address);
         foreach (var header in SignedHeaders(method, address.PathAndQuery, body)) request.Headers.Add(header.Key, header.Value);
         if (body.Length > 0)
@@ -160,28 +161,29 @@ public sealed class Partner
         {
             Func<string, string> header = name =>
                 response.Headers.TryGetValues(name, out var values) ? string.Join(", ", values) : null;
-            return new Answer
+            return new Response
             {
                 Status = (int)response.StatusCode,
                 Reason = response.ReasonPhrase,
                 RequestId = header("X-Request-Id"),
+                IsPayloadMismatch = header("X-Idempotency-Payload-Mismatch") == "true",
                 RetryAfter = header("Retry-After"),
                 Body = response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult(),
             };
         }
     }
 
-    /// <summary>Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been
-    /// (500, 502, 503, 504, no answer) only if it is repeatable.</summary>
-    public Answer Send(string method, string target, byte[] body = null, Action<string> log = null)
+    /// <summary>Sends a request at most four times. After 408 or 429 it always retries, because the request was not processed. After
+    /// 500, 502, 503, 504 or without a response it retries only if that is safe.</summary>
+    public Response Send(string method, string target, byte[] body = null, Action<string> log = null)
     {
         body = body ?? new byte[0];
         if (!target.StartsWith("/", StringComparison.Ordinal))
-            throw new ArgumentException("the target begins with a slash and has no host");
-        // Spaces, controls, `#` and bytes that are not ASCII are encoded here.
+            throw new ArgumentException("the target must begin with a slash and have no host");
+        // Encodes spaces, control characters, `#` and non-ASCII bytes.
         target = PercentEncoded(Latin1.GetString(Encoding.UTF8.GetBytes(target)), "[^!-~]|#");
         var address = new Uri(baseUrl + target);
-        CanonicalString(method, address.PathAndQuery, "", "", body); // a malformed query is nobody's to repeat
+        CanonicalString(method, address.PathAndQuery, "", "", body); // throws for a malformed query before the first attempt
         var repeatable = IsRepeatable(method, body);
         var jitter = new Random(Guid.NewGuid().GetHashCode());
         for (var attempt = 1; ; attempt++)
@@ -190,31 +192,31 @@ public sealed class Partner
             string problem;
             try
             {
-                var answer = Attempt(method, address, body);
-                var again = new[] { 408, 429 }.Contains(answer.Status)
-                    || (repeatable && new[] { 500, 502, 503, 504 }.Contains(answer.Status));
-                if (uint.TryParse(answer.RetryAfter, NumberStyles.None, CultureInfo.InvariantCulture, out var told)) wait = told;
-                if (attempt == Attempts || !again || wait > LongestWait) return answer;
-                problem = answer.Status + " " + answer.Reason;
+                var response = Attempt(method, address, body);
+                var again = new[] { 408, 429 }.Contains(response.Status)
+                    || (repeatable && new[] { 500, 502, 503, 504 }.Contains(response.Status));
+                if (uint.TryParse(response.RetryAfter, NumberStyles.None, CultureInfo.InvariantCulture, out var seconds)) wait = seconds;
+                if (attempt == Attempts || !again || wait > LongestWait) return response;
+                problem = response.Status + " " + response.Reason;
             }
-            catch (Exception error) when (IsNetworks(error) && repeatable && attempt < Attempts)
+            catch (Exception error) when (IsNetworkError(error) && repeatable && attempt < Attempts)
             {
-                problem = "no answer (" + error.GetBaseException().Message + ")";
+                problem = "no response (" + error.GetBaseException().Message + ")";
             }
-            log?.Invoke(string.Format(CultureInfo.InvariantCulture, "{0}; again in {1:F1} s", problem, wait));
+            log?.Invoke(string.Format(CultureInfo.InvariantCulture, "{0}; retrying in {1:F1} s", problem, wait));
             Thread.Sleep(TimeSpan.FromSeconds(wait));
         }
     }
 
-    /// <summary>A timeout is a cancelled task.</summary>
-    private static bool IsNetworks(Exception error)
+    /// <summary>Returns whether an exception is a network failure. A timeout is a canceled task.</summary>
+    private static bool IsNetworkError(Exception error)
     {
         return error is HttpRequestException || error is OperationCanceledException || error is IOException || error is WebException;
     }
 
-    // ---- From here on: the command line and the check.
+    // ---- The command line and the check.
 
-    /// <summary>Runs the functions above over signing-vectors.json; names each vector that does not match.</summary>
+    /// <summary>Checks the functions above with signing-vectors.json and prints each vector that does not match.</summary>
     private static int Check(string path)
     {
         var failures = 0;
@@ -244,7 +246,7 @@ public sealed class Partner
                 {
                     if (vector.TryGetValue(field.Key, out var expected) && expected == field.Value) continue;
                     failures++;
-                    Console.Error.WriteLine($"{vector["name"]}: {field.Key}: got {field.Value}, not {expected}");
+                    Console.Error.WriteLine($"{vector["name"]}: {field.Key}: got {field.Value}, expected {expected}");
                 }
             }
             Console.WriteLine($"{list.Key}: {list.Value.Count} checked");
@@ -258,8 +260,8 @@ public sealed class Partner
             ? Convert.FromBase64String(encoded) : Encoding.UTF8.GetBytes(vector[field]);
     }
 
-    /// <summary>The lists of that file: no reader of JSON is in every .NET, and objects of texts and numbers in lists is all that
-    /// there is in it.</summary>
+    /// <summary>Parses the lists of that file. Not every .NET has a JSON parser, and the file contains only lists of objects with
+    /// texts and numbers.</summary>
     private static Dictionary<string, List<Dictionary<string, string>>> Lists(string json)
     {
         var lists = new Dictionary<string, List<Dictionary<string, string>>>();
@@ -299,12 +301,17 @@ public sealed class Partner
             var body = new MemoryStream();
             if (arguments.Length == 3)
                 using (var file = arguments[2] == "-" ? Console.OpenStandardInput() : File.OpenRead(arguments[2])) file.CopyTo(body);
-            var answer = FromEnvironment().Send(arguments[0], arguments[1], body.ToArray(), Console.Error.WriteLine);
-            Console.Error.WriteLine($"HTTP/1.1 {answer.Status} {answer.Reason}\nX-Request-Id: {answer.RequestId ?? "-"}");
-            using (var output = Console.OpenStandardOutput()) output.Write(answer.Body, 0, answer.Body.Length);
-            return answer.Status / 100 == 2 ? 0 : 1;
+            var response = FromEnvironment().Send(arguments[0], arguments[1], body.ToArray(), Console.Error.WriteLine);
+            Console.Error.WriteLine($"HTTP/1.1 {response.Status} {response.Reason}\nX-Request-Id: {response.RequestId ?? "-"}");
+            using (var output = Console.OpenStandardOutput()) output.Write(response.Body, 0, response.Body.Length);
+            if (response.IsPayloadMismatch)
+            {
+                Console.Error.WriteLine("not recorded: this external_id was already used for another measurement; send it with a new one");
+                return 1;
+            }
+            return response.Status / 100 == 2 ? 0 : 1;
         }
-        catch (Exception error) when (IsNetworks(error) || error is ArgumentException || error is FormatException)
+        catch (Exception error) when (IsNetworkError(error) || error is ArgumentException || error is FormatException)
         {
             Console.Error.WriteLine("partner: " + error.GetBaseException().Message);
             return 2;

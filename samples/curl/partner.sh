@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Signed requests to the partner API, with nothing but bash (4 or newer), openssl and curl.
+# Signed requests to the partner API, with only bash (4 or newer), openssl and curl.
 #
-# The secret never stands on a command line, where every user of the machine could read it in the list of processes.
-# `openssl dgst -hmac KEY` and `openssl mac -macopt key:KEY` would put it there, and neither reads a key from a file or
-# a pipe. So HMAC is put together here from two plain SHA-256 (RFC 2104), fed through pipes by bash's own printf.
+# The secret is never an argument, because every user of the machine can read the arguments of all processes.
+# `openssl dgst -hmac KEY` and `openssl mac -macopt key:KEY` take the key only as an argument. The script therefore computes
+# the HMAC from two SHA-256 digests (RFC 2104), whose input comes from bash's built-in printf through pipes.
 
 set -u -o pipefail
 export LC_ALL=C # a character is a byte, and `<` compares bytes
 
-# CANONICAL_QUERY of the raw query $1 (what follows the first `?`): decoded once, encoded one way, sorted as pairs.
-# A % that is not followed by two hexadecimal digits has no canonical form: status 1 and a message.
+# Prints the CANONICAL_QUERY of the raw query $1 (after the first `?`): decoded, encoded canonically, sorted as pairs.
+# Fails with status 1 and a message if a % is not followed by two hexadecimal digits.
 canonical_query() {
   local rest=$1 at=0 byte code piece pairs=() pair sorted i joined=
   local name= value= field=name in_piece=
   while :; do
     byte=${rest:0:1}
     if [[ -z $byte || $byte == '&' ]]; then # the end of a piece
-      # A space is below every character that a name can have: pairs compare by name, then by value.
+      # A space sorts before every character of an encoded name, so pairs compare by name and then by value.
       [[ -n $in_piece ]] && pairs+=("$name $value")
       [[ -z $byte ]] && break
       name= value= field=name in_piece=
@@ -37,17 +37,17 @@ canonical_query() {
     else
       [[ $byte == '+' ]] && byte=' '
       printf -v code '%d' "'$byte"
-      code=$((code & 255)) rest=${rest:1} at=$((at + 1)) # some versions of bash give a negative number
+      code=$((code & 255)) rest=${rest:1} at=$((at + 1)) # some versions of bash print a negative number
     fi
     printf -v piece '%%%02X' "$code"
-    case $piece in # A-Z a-z 0-9 - . _ ~ stay as they are
+    case $piece in # A-Z a-z 0-9 - . _ ~ are not escaped
       %3[0-9] | %4[1-9A-F] | %5[0-9A] | %6[1-9A-F] | %7[0-9A] | %2D | %2E | %5F | %7E)
         printf -v piece '%b' "\\x${piece:1}" ;;
     esac
     if [[ $field == name ]]; then name+=$piece; else value+=$piece; fi
   done
 
-  sorted=() # by insertion: a query has few pairs
+  sorted=() # insertion sort, because a query has few pairs
   for pair in ${pairs[@]+"${pairs[@]}"}; do
     for ((i = ${#sorted[@]}; i > 0; i--)); do
       [[ $pair < ${sorted[i - 1]} ]] || break
@@ -59,13 +59,13 @@ canonical_query() {
   printf '%s' "${joined#&}"
 }
 
-# Lower-case hex SHA-256 of standard input.
+# Prints the SHA-256 of standard input in lower-case hex.
 sha256() {
   local line
   line=$(openssl dgst -sha256 -r) && printf '%s' "${line%% *}"
 }
 
-# The text that is signed. $2 is the path and query exactly as sent, $5 a file with the body's exact bytes.
+# Prints the text that is signed. $2 is the path and query as sent, $5 a file with the exact bytes of the body.
 canonical_string() { # METHOD TARGET TIMESTAMP NONCE BODY-FILE
   local query= digest
   [[ $2 == *'?'* ]] && query=${2#*'?'}
@@ -73,14 +73,14 @@ canonical_string() { # METHOD TARGET TIMESTAMP NONCE BODY-FILE
   printf '%s\n%s\n%s\n%s\n%s\n%s' "$(tr a-z A-Z <<<"$1")" "${2%%'?'*}" "$query" "$3" "$4" "$digest"
 }
 
-# The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding.
+# Prints the value of the signature header. The HMAC key is the secret's 32 characters, not decoded.
 sign() { # SECRET CANONICAL-STRING
   local i code byte inner= outer=
   if [[ ! $1 =~ ^[A-Z2-7]{32}$ ]]; then
-    echo "a secret is 32 characters of A-Z and 2-7" >&2
+    echo "the secret must have 32 characters of A-Z and 2-7" >&2
     return 1
   fi
-  for ((i = 0; i < 64; i++)); do # the key, padded with zeros to SHA-256's block of 64 bytes
+  for ((i = 0; i < 64; i++)); do # the key, padded with zeros to the 64-byte block of SHA-256
     code=0
     ((i < ${#1})) && printf -v code '%d' "'${1:i:1}"
     printf -v byte '\\x%02x' $((code ^ 0x36)) && inner+=$byte
@@ -90,7 +90,7 @@ sign() { # SECRET CANONICAL-STRING
   { printf "$outer" && { printf "$inner" && printf '%s' "$2"; } | openssl dgst -sha256 -binary; } | sha256
 }
 
-# The four headers of one attempt, a line each: a nonce is good for one, so each is signed anew.
+# Prints the four headers of one attempt, one per line. Each attempt needs a new nonce and signature.
 signed_headers() { # KEY-ID SECRET METHOD TARGET BODY-FILE
   local timestamp nonce canonical signature
   timestamp=$(date +%s) && nonce=$(openssl rand -hex 16) || return 1
@@ -100,8 +100,9 @@ signed_headers() { # KEY-ID SECRET METHOD TARGET BODY-FILE
     "$1" "$timestamp" "$nonce" "$signature"
 }
 
-# The target with spaces, controls, `#` and non-ASCII bytes percent-encoded: what is signed must be what is sent.
-sendable() {
+# Prints the target with spaces, control characters, `#` and non-ASCII bytes percent-encoded, so that the signed and the sent
+# target are equal.
+encode_target() {
   local i byte code out=
   for ((i = 0; i < ${#1}; i++)); do
     byte=${1:i:1}
@@ -114,25 +115,25 @@ sendable() {
 }
 
 attempts=4
-longest_wait=120 # seconds; who is told to wait longer gets the answer instead
+longest_wait=120 # seconds; a response with a longer Retry-After is returned instead
 
-# Whether a request may be sent again when nobody knows what became of it: a measurement only with an external_id.
+# Succeeds if a request can be retried safely when its outcome is unknown. A measurement needs an external_id.
 is_repeatable() { # METHOD BODY-FILE
   [[ $1 == GET ]] || grep -aqE '"external_id"[[:space:]]*:[[:space:]]*"[^"]' "$2"
 }
 
-# Signs and sends once; sets `status`, and leaves headers and body in $scratch. Status 1 when there was no answer.
+# Signs and sends a request once. Sets `status` and writes the headers and the body to $scratch. Fails without a response.
 attempt() { # METHOD TARGET BODY-FILE
-  # --path-as-is and --globoff: curl must send the target as it was signed.
+  # --path-as-is and --globoff keep the target as it was signed.
   local options=(--silent --show-error --path-as-is --globoff --max-time 60 --request "$1")
   if [[ -s $3 ]]; then options+=(--header 'Content-Type: application/json' --header 'Expect:' --data-binary "@$3"); fi
-  signed_headers "$key_id" "$secret" "$1" "$2" "$3" >"$scratch/signed" || fail "not signed"
-  status=$(curl "${options[@]}" --header "@$scratch/signed" --dump-header "$scratch/headers" --output "$scratch/answer" \
+  signed_headers "$key_id" "$secret" "$1" "$2" "$3" >"$scratch/signed" || fail "failed to sign the request"
+  status=$(curl "${options[@]}" --header "@$scratch/signed" --dump-header "$scratch/headers" --output "$scratch/response" \
     --write-out '%{http_code}' "$base_url$2" 2>"$scratch/problem")
 }
 
-# The value of a header of the answer.
-answered() { # NAME
+# Sets REPLY to the value of a header of the response.
+response_header() { # NAME
   local line
   while IFS= read -r line; do
     line=${line%$'\r'}
@@ -141,8 +142,8 @@ answered() { # NAME
   REPLY=
 }
 
-# Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been (500, 502, 503,
-# 504, no answer) only if it is repeatable.
+# Sends a request at most four times. After 408 or 429 it always retries, because the request was not processed. After 500, 502,
+# 503, 504 or without a response it retries only if that is safe.
 send() { # METHOD TARGET BODY-FILE
   local tries repeatable= wait problem status again
   is_repeatable "$1" "$3" && repeatable=yes
@@ -154,33 +155,38 @@ send() { # METHOD TARGET BODY-FILE
         408 | 429) again=yes ;;
         500 | 502 | 503 | 504) again=$repeatable ;;
       esac
-      answered '[Rr]etry-[Aa]fter'
+      response_header '[Rr]etry-[Aa]fter'
       [[ $REPLY =~ ^[0-9]{1,9}$ ]] && wait=$((10#$REPLY * 1000))
     else
-      problem="no answer ($(<"$scratch/problem"))" status='' again=$repeatable
+      problem="no response ($(<"$scratch/problem"))" status='' again=$repeatable
     fi
     if ((tries == attempts || wait > longest_wait * 1000)) || [[ -z $again ]]; then
       [[ -n $status ]] || fail "$problem"
       break
     fi
     printf -v wait '%d.%03d' $((wait / 1000)) $((wait % 1000))
-    echo "$problem; again in $wait s" >&2
+    echo "$problem; retrying in $wait s" >&2
     sleep "$wait"
   done
-  answered '[Xx]-[Rr]equest-[Ii]d'
+  response_header '[Xx]-[Rr]equest-[Ii]d'
   IFS= read -r problem <"$scratch/headers"
   printf '%s\nX-Request-Id: %s\n' "${problem%$'\r'}" "${REPLY:--}" >&2
-  cat "$scratch/answer"
+  cat "$scratch/response"
+  response_header '[Xx]-[Ii]dempotency-[Pp]ayload-[Mm]ismatch'
+  if [[ $REPLY == true ]]; then
+    echo "not recorded: this external_id was already used for another measurement; send it with a new one" >&2
+    return 1
+  fi
   [[ $status == 2?? ]]
 }
 
-# Runs the functions above over signing-vectors.json, and names each vector that does not match.
+# Checks the functions above with signing-vectors.json and prints each vector that does not match.
 check() { # FILE
   local fields=(name raw raw_base64 canonical_query error offset secret method target timestamp nonce body body_base64
     body_sha256 canonical_string signature)
   local "${fields[@]}" depth=0 colon='' key='' list='' count=0 field token failures=0
-  [[ -r $1 ]] || fail "cannot read $1"
-  # The lists stand at depth 2, their vectors at depth 3; the fields of a vector become variables of the same name.
+  [[ -r $1 ]] || fail "failed to read $1"
+  # The lists are at depth 2 and their vectors at depth 3. The fields of a vector become variables with the same names.
   while IFS= read -r token; do
     case $token in
       '{' | '[')
@@ -213,7 +219,7 @@ json_text() {
       r) out+=$'\r' ;;
       t) out+=$'\t' ;;
       '"' | '/' | \\) out+=${rest:0:1} ;;
-      *) fail "this check cannot read the JSON escape \\${rest:0:1}" ;;
+      *) fail "the JSON escape \\${rest:0:1} is not supported" ;;
     esac
     rest=${rest:1}
   done
@@ -222,7 +228,7 @@ json_text() {
 
 expect() { # FIELD GOT EXPECTED
   [[ $2 == "$3" ]] && return
-  printf '%s: %s: got %q, not %q\n' "$name" "$1" "$2" "$3" >&2
+  printf '%s: %s: got %q, expected %q\n' "$name" "$1" "$2" "$3" >&2
   failures=$((failures + 1))
 }
 
@@ -233,7 +239,7 @@ check_query_vectors() {
 
 check_rejected_queries() {
   local message
-  message=$(canonical_query "$raw" 2>&1) && message="none, but $message"
+  message=$(canonical_query "$raw" 2>&1) && message="no error, but $message"
   [[ $message =~ byte\ ([0-9]+) ]] && message=${BASH_REMATCH[1]}
   expect offset "$message" "$offset"
 }
@@ -254,8 +260,8 @@ fail() {
 
 main() {
   local base_url=${PARTNER_BASE_URL:-} key_id=${PARTNER_KEY_ID:-} secret=${PARTNER_SECRET:-} method target
-  unset PARTNER_SECRET # no program started from here need inherit it
-  scratch=$(mktemp -d) || fail "cannot make a temporary folder"
+  unset PARTNER_SECRET # child processes must not inherit it
+  scratch=$(mktemp -d) || fail "failed to create a temporary folder"
   trap 'rm -rf "$scratch"' EXIT
   if [[ $# == 2 && $1 == --check ]]; then
     check "$2"
@@ -267,13 +273,13 @@ main() {
     exit 2
   fi
   method=$(tr a-z A-Z <<<"$1")
-  target=$(sendable "$2")
-  [[ $target == /* ]] || fail "the target begins with a slash and has no host"
+  target=$(encode_target "$2")
+  [[ $target == /* ]] || fail "the target must begin with a slash and have no host"
   [[ -n $base_url && -n $key_id && -n $secret ]] || fail "set PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET"
   base_url=${base_url%/}
-  [[ $base_url =~ ^https?://[^/?#]+$ ]] || fail "the base URL is a scheme and a host, as in http://127.0.0.1:8080"
+  [[ $base_url =~ ^https?://[^/?#]+$ ]] || fail "the base URL must be a scheme and a host, as in http://127.0.0.1:8080"
   : >"$scratch/body"
-  if (($# == 3)); then cat -- "$3" >"$scratch/body" || fail "cannot read the body"; fi
+  if (($# == 3)); then cat -- "$3" >"$scratch/body" || fail "failed to read the body"; fi
   send "$method" "$target" "$scratch/body"
 }
 

@@ -1,4 +1,4 @@
-// Signed requests to the partner API, with nothing but Go's standard library (1.19 or newer).
+// Signed requests to the partner API, with only Go's standard library (1.19 or newer).
 package main
 
 import (
@@ -22,16 +22,16 @@ import (
 )
 
 const attempts = 4
-const longestWait = 120 * time.Second // who is told to wait longer gets the answer instead
+const longestWait = 120 * time.Second // a response with a longer Retry-After is returned instead
 
-// MalformedQuery is a `%` in a query, at this byte, that is not followed by two hexadecimal digits.
+// MalformedQuery is the offset of a `%` in a query that is not followed by two hexadecimal digits.
 type MalformedQuery int
 
 func (offset MalformedQuery) Error() string {
 	return fmt.Sprintf("the query's %% at byte %d is not followed by two hexadecimal digits; write it as %%25", int(offset))
 }
 
-// CanonicalQuery gives CANONICAL_QUERY of a raw query (the bytes after the first `?`): decoded once, encoded one way,
+// CanonicalQuery returns the CANONICAL_QUERY of a raw query (the bytes after the first `?`): decoded, encoded canonically,
 // sorted as pairs.
 func CanonicalQuery(raw string) (string, error) {
 	for at := 0; at < len(raw); at++ {
@@ -60,8 +60,8 @@ func CanonicalQuery(raw string) (string, error) {
 }
 
 func recode(part string) string {
-	decoded, _ := url.QueryUnescape(part) // a plus is a space; what is malformed was refused before
-	// QueryEscape leaves exactly A-Z a-z 0-9 - . _ ~, and writes a space as a plus.
+	decoded, _ := url.QueryUnescape(part) // a plus means a space; malformed queries were rejected above
+	// QueryEscape escapes all but A-Z a-z 0-9 - . _ ~, and encodes a space as a plus.
 	return strings.ReplaceAll(url.QueryEscape(decoded), "+", "%20")
 }
 
@@ -69,7 +69,7 @@ func isHex(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
-// CanonicalString gives the text that is signed. target is the path and query exactly as sent, body the exact bytes.
+// CanonicalString returns the text that is signed. target is the path and query as sent, body the exact bytes.
 func CanonicalString(method, target, timestamp, nonce string, body []byte) (string, error) {
 	path, raw, _ := strings.Cut(target, "?")
 	query, err := CanonicalQuery(raw)
@@ -78,7 +78,7 @@ func CanonicalString(method, target, timestamp, nonce string, body []byte) (stri
 	return strings.Join(parts, "\n"), err
 }
 
-// Sign gives the signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding.
+// Sign returns the value of the signature header. The HMAC key is the secret's 32 characters, not decoded.
 func Sign(secret, canonical string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(canonical))
@@ -87,20 +87,20 @@ func Sign(secret, canonical string) string {
 
 var externalID = regexp.MustCompile(`"external_id"\s*:\s*"[^"]`)
 
-// IsRepeatable tells whether a request may be sent again when nobody knows what became of it: a measurement only with an
+// IsRepeatable returns whether a request can be retried safely when its outcome is unknown. A measurement needs an
 // external_id.
 func IsRepeatable(method string, body []byte) bool {
 	return strings.ToUpper(method) == "GET" || externalID.Match(body)
 }
 
-// Partner is a key of the partner API. BaseURL is a scheme and a host, as in http://127.0.0.1:8080.
+// Partner is a client with a key of the partner API. BaseURL is a scheme and a host, as in http://127.0.0.1:8080.
 type Partner struct {
 	BaseURL, KeyID, Secret string
-	Log                    func(text string) // is told of attempts that failed, if it is there
+	Log                    func(text string) // called for each failed attempt, if set
 }
 
-// Answer is an answer with its whole body.
-type Answer struct {
+// Response is a response with its whole body.
+type Response struct {
 	Status int
 	Reason string
 	Header http.Header
@@ -122,12 +122,12 @@ func FromEnvironment() (*Partner, error) {
 		return nil, errors.New("set " + strings.Join(missing, ", "))
 	}
 	if !baseURL.MatchString(values[0]) {
-		return nil, errors.New("the base URL is a scheme and a host, as in http://127.0.0.1:8080")
+		return nil, errors.New("the base URL must be a scheme and a host, as in http://127.0.0.1:8080")
 	}
 	return &Partner{BaseURL: strings.TrimSuffix(values[0], "/"), KeyID: values[1], Secret: values[2]}, nil
 }
 
-// SignedHeaders gives the four headers of one attempt: a nonce is good for one, so each is signed anew.
+// SignedHeaders returns the headers of one attempt. Each attempt needs a new nonce and signature.
 func (partner *Partner) SignedHeaders(method, target string, body []byte) (http.Header, error) {
 	random := make([]byte, 16)
 	if _, err := rand.Read(random); err != nil {
@@ -143,15 +143,15 @@ func (partner *Partner) SignedHeaders(method, target string, body []byte) (http.
 	return headers, err
 }
 
-// A connection for each attempt, and no redirects: on a kept connection that breaks, Go would send the same signed
-// request again by itself, with its used nonce.
+// A new connection for each attempt, and no redirects. If a reused connection breaks, Go resends the same signed request, whose
+// nonce may be consumed.
 var client = http.Client{
 	Timeout:       60 * time.Second,
 	Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, DisableCompression: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-func (partner *Partner) attempt(method, target string, body []byte) (*Answer, error) {
+func (partner *Partner) attempt(method, target string, body []byte) (*Response, error) {
 	request, err := http.NewRequest(strings.ToUpper(method), partner.BaseURL+target, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -167,50 +167,50 @@ func (partner *Partner) attempt(method, target string, body []byte) (*Answer, er
 		return nil, err
 	}
 	defer response.Body.Close()
-	answered, err := io.ReadAll(response.Body)
-	return &Answer{response.StatusCode, strings.TrimPrefix(response.Status[3:], " "), response.Header, answered}, err
+	content, err := io.ReadAll(response.Body)
+	return &Response{response.StatusCode, strings.TrimPrefix(response.Status[3:], " "), response.Header, content}, err
 }
 
 var unsendable = regexp.MustCompile(`[^!-~]|#`)
 
-// Send sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been (500,
-// 502, 503, 504, no answer) only if it is repeatable.
-func (partner *Partner) Send(method, target string, body []byte) (*Answer, error) {
-	// What is signed must be what is sent: spaces, controls, `#` and bytes that are not ASCII are encoded here.
+// Send sends a request at most four times. After 408 or 429 it always retries, because the request was not processed. After 500,
+// 502, 503, 504 or without a response it retries only if that is safe.
+func (partner *Partner) Send(method, target string, body []byte) (*Response, error) {
+	// Encodes spaces, control characters, `#` and non-ASCII bytes, so that the signed and the sent target are equal.
 	target = unsendable.ReplaceAllStringFunc(target, func(found string) string {
 		return "%" + strings.ToUpper(strings.Join(strings.Split(fmt.Sprintf("% x", found), " "), "%"))
 	})
 	if !strings.HasPrefix(target, "/") {
-		return nil, errors.New("the target begins with a slash and has no host")
+		return nil, errors.New("the target must begin with a slash and have no host")
 	}
 	if _, err := CanonicalString(method, target, "", "", body); err != nil {
 		return nil, err
 	}
 	repeatable := IsRepeatable(method, body)
 	for attempt := 1; ; attempt++ {
-		jitter := float64(time.Now().Nanosecond()) / 1e9 // any number from 0 to 1 that two stations do not share
+		jitter := float64(time.Now().Nanosecond()) / 1e9 // a number from 0 to 1 that differs between machines
 		wait := time.Duration((0.5 + jitter/2) * float64(int(1)<<(attempt-1)) * float64(time.Second))
-		answer, err := partner.attempt(method, target, body)
-		problem := fmt.Sprintf("no answer (%v)", err)
+		response, err := partner.attempt(method, target, body)
+		problem := fmt.Sprintf("no response (%v)", err)
 		again := repeatable
 		if err == nil {
-			problem = fmt.Sprintf("%d %s", answer.Status, answer.Reason)
-			switch answer.Status {
+			problem = fmt.Sprintf("%d %s", response.Status, response.Reason)
+			switch response.Status {
 			case 408, 429:
 				again = true
 			case 500, 502, 503, 504:
 			default:
 				again = false
 			}
-			if seconds, err := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 31); err == nil {
+			if seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 31); err == nil {
 				wait = time.Duration(seconds) * time.Second
 			}
 		}
 		if attempt == attempts || !again || wait > longestWait {
-			return answer, err
+			return response, err
 		}
 		if partner.Log != nil {
-			partner.Log(fmt.Sprintf("%s; again in %.1f s", problem, wait.Seconds()))
+			partner.Log(fmt.Sprintf("%s; retrying in %.1f s", problem, wait.Seconds()))
 		}
 		time.Sleep(wait)
 	}
@@ -225,7 +225,7 @@ type vector struct {
 	Offset                                                               int
 }
 
-// check runs the functions above over signing-vectors.json, and names each vector that does not match.
+// check checks the functions above with signing-vectors.json and prints each vector that does not match.
 func check(path string) (int, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -243,7 +243,7 @@ func check(path string) (int, error) {
 	expect := func(name, field string, got, expected any) {
 		if got != expected {
 			failures++
-			fmt.Fprintf(os.Stderr, "%s: %s: got %q, not %q\n", name, field, got, expected)
+			fmt.Fprintf(os.Stderr, "%s: %s: got %q, expected %q\n", name, field, got, expected)
 		}
 	}
 	for _, v := range vectors.Queries {
@@ -294,14 +294,17 @@ func run(arguments []string) (int, error) {
 		return 2, err
 	}
 	partner.Log = func(text string) { fmt.Fprintln(os.Stderr, text) }
-	answer, err := partner.Send(arguments[0], arguments[1], body)
+	response, err := partner.Send(arguments[0], arguments[1], body)
 	if err != nil {
 		return 2, err
 	}
-	requestID := answer.Header.Get("X-Request-Id")
-	fmt.Fprintf(os.Stderr, "HTTP/1.1 %d %s\nX-Request-Id: %s\n", answer.Status, answer.Reason, requestID)
-	os.Stdout.Write(answer.Body)
-	if answer.Status < 200 || answer.Status > 299 {
+	requestID := response.Header.Get("X-Request-Id")
+	fmt.Fprintf(os.Stderr, "HTTP/1.1 %d %s\nX-Request-Id: %s\n", response.Status, response.Reason, requestID)
+	os.Stdout.Write(response.Body)
+	if response.Header.Get("X-Idempotency-Payload-Mismatch") == "true" {
+		return 1, errors.New("not recorded: this external_id was already used for another measurement; send it with a new one")
+	}
+	if response.Status < 200 || response.Status > 299 {
 		return 1, nil
 	}
 	return 0, nil

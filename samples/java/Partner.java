@@ -1,4 +1,4 @@
-// Signed requests to the partner API, with nothing but Java's standard library (11 or newer).
+// Signed requests to the partner API, with only Java's standard library (11 or newer).
 
 import java.io.IOException;
 import java.net.URI;
@@ -27,16 +27,16 @@ import java.util.stream.Collectors;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** A key of the partner API. */
+/** A client with a key of the partner API. */
 public final class Partner {
     private static final int ATTEMPTS = 4;
-    /** Seconds; who is told to wait longer gets the answer instead. */
+    /** Seconds; a response with a longer Retry-After is returned instead. */
     private static final long LONGEST_WAIT = 120;
     private static final Pattern BASE_URL = Pattern.compile("https?://[^/?#]+/?");
     private static final Pattern EXTERNAL_ID = Pattern.compile("\"external_id\"\\s*:\\s*\"[^\"]");
 
     static {
-        // By itself the client would send the same signed request again, with its used nonce, when a kept connection breaks.
+        // If a reused connection breaks, the client by default resends the same signed request, whose nonce may be consumed.
         System.setProperty("jdk.httpclient.redirects.retrylimit", "1");
     }
 
@@ -49,14 +49,14 @@ public final class Partner {
     /** {@code baseUrl} is a scheme and a host, as in http://127.0.0.1:8080. */
     public Partner(String baseUrl, String keyId, String secret) {
         if (!BASE_URL.matcher(baseUrl).matches()) {
-            throw new IllegalArgumentException("the base URL is a scheme and a host, as in http://127.0.0.1:8080");
+            throw new IllegalArgumentException("the base URL must be a scheme and a host, as in http://127.0.0.1:8080");
         }
         this.baseUrl = baseUrl.replaceAll("/$", "");
         this.keyId = keyId;
         this.secret = secret;
     }
 
-    /** The key that PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET name. */
+    /** Creates a client from PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET. */
     public static Partner fromEnvironment() {
         List<String> values = new ArrayList<>();
         for (String name : List.of("PARTNER_BASE_URL", "PARTNER_KEY_ID", "PARTNER_SECRET")) {
@@ -77,9 +77,9 @@ public final class Partner {
         }
     }
 
-    /** CANONICAL_QUERY of a raw query (the bytes after the first {@code ?}): decoded once, encoded one way, sorted as pairs. */
+    /** Returns the CANONICAL_QUERY of a raw query (the bytes after the first {@code ?}): decoded, encoded canonically, sorted. */
     public static String canonicalQuery(byte[] raw) {
-        String text = new String(raw, StandardCharsets.ISO_8859_1); // one character for each byte
+        String text = new String(raw, StandardCharsets.ISO_8859_1); // one character per byte
         List<String[]> pairs = new ArrayList<>();
         int start = 0;
         for (String piece : text.split("&", -1)) {
@@ -95,7 +95,7 @@ public final class Partner {
         return pairs.stream().map(pair -> pair[0] + "=" + pair[1]).collect(Collectors.joining("&"));
     }
 
-    /** Decodes a part of a query that begins at {@code offset} and encodes it again. (URLEncoder leaves {@code *}.) */
+    /** Decodes a part of a query that begins at {@code offset} and encodes it. (URLEncoder does not escape {@code *}.) */
     private static String recode(String part, int offset) {
         StringBuilder encoded = new StringBuilder();
         for (int at = 0; at < part.length(); at++) {
@@ -107,13 +107,13 @@ public final class Partner {
                 octet = (char) Integer.parseInt(part.substring(at + 1, at + 3), 16);
                 at += 2;
             }
-            boolean stays = octet < 128 && (Character.isLetterOrDigit(octet) || "-._~".indexOf(octet) >= 0);
-            encoded.append(stays ? String.valueOf(octet) : String.format("%%%02X", (int) octet));
+            boolean unreserved = octet < 128 && (Character.isLetterOrDigit(octet) || "-._~".indexOf(octet) >= 0);
+            encoded.append(unreserved ? String.valueOf(octet) : String.format("%%%02X", (int) octet));
         }
         return encoded.toString();
     }
 
-    /** The text that is signed. {@code target} is the path and query exactly as sent, {@code body} the exact bytes. */
+    /** Returns the text that is signed. {@code target} is the path and query as sent, {@code body} the exact bytes. */
     public static String canonicalString(String method, String target, String timestamp, String nonce, byte[] body) {
         String[] parts = target.split("\\?", 2);
         String query = canonicalQuery((parts.length < 2 ? "" : parts[1]).getBytes(StandardCharsets.UTF_8));
@@ -121,11 +121,11 @@ public final class Partner {
             String digest = hex(MessageDigest.getInstance("SHA-256").digest(body));
             return String.join("\n", method.toUpperCase(Locale.ROOT), parts[0], query, timestamp, nonce, digest);
         } catch (GeneralSecurityException error) {
-            throw new IllegalStateException(error); // every Java has it
+            throw new IllegalStateException(error); // every Java has SHA-256
         }
     }
 
-    /** The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding. */
+    /** Returns the value of the signature header. The HMAC key is the secret's 32 characters, not decoded. */
     public static String sign(String secret, String canonical) {
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
@@ -142,13 +142,13 @@ public final class Partner {
         return digits.toString();
     }
 
-    /** Whether a request may be sent again when nobody knows what became of it: a measurement only with an external_id. */
+    /** Returns whether a request can be retried safely when its outcome is unknown. A measurement needs an external_id. */
     public static boolean isRepeatable(String method, byte[] body) {
         return method.equalsIgnoreCase("GET")
             || EXTERNAL_ID.matcher(new String(body, StandardCharsets.ISO_8859_1)).find();
     }
 
-    /** The four headers of one attempt: a nonce is good for one, so each is signed anew. */
+    /** Returns the headers of one attempt. Each attempt needs a new nonce and signature. */
     public Map<String, String> signedHeaders(String method, String target, byte[] body) {
         byte[] random = new byte[16];
         new SecureRandom().nextBytes(random);
@@ -173,47 +173,47 @@ public final class Partner {
     }
 
     /**
-     * Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been (500,
-     * 502, 503, 504, no answer) only if it is repeatable. Attempts that failed are told to stderr.
+     * Sends a request at most four times. After 408 or 429 it always retries, because the request was not processed. After 500,
+     * 502, 503, 504 or without a response it retries only if that is safe. Failed attempts are printed to stderr.
      */
     public HttpResponse<byte[]> send(String method, String rawTarget, byte[] body) throws IOException, InterruptedException {
-        String target = sendable(rawTarget);
+        String target = encodeTarget(rawTarget);
         boolean repeatable = isRepeatable(method, body);
         for (int attempt = 1; ; attempt++) {
             double wait = ThreadLocalRandom.current().nextDouble(0.5, 1) * (1 << (attempt - 1));
             String problem;
             try {
-                HttpResponse<byte[]> answer = attempt(method, target, body);
-                int status = answer.statusCode();
+                HttpResponse<byte[]> response = attempt(method, target, body);
+                int status = response.statusCode();
                 boolean again = List.of(408, 429).contains(status)
                     || (repeatable && List.of(500, 502, 503, 504).contains(status));
-                String told = answer.headers().firstValue("Retry-After").orElse("");
-                if (told.matches("[0-9]{1,9}")) wait = Integer.parseInt(told);
-                if (attempt == ATTEMPTS || !again || wait > LONGEST_WAIT) return answer;
+                String retryAfter = response.headers().firstValue("Retry-After").orElse("");
+                if (retryAfter.matches("[0-9]{1,9}")) wait = Integer.parseInt(retryAfter);
+                if (attempt == ATTEMPTS || !again || wait > LONGEST_WAIT) return response;
                 problem = String.valueOf(status);
             } catch (IOException error) {
                 if (attempt == ATTEMPTS || !repeatable) throw error;
-                problem = "no answer (" + error + ")";
+                problem = "no response (" + error + ")";
             }
-            System.err.printf(Locale.ROOT, "%s; again in %.1f s%n", problem, wait);
+            System.err.printf(Locale.ROOT, "%s; retrying in %.1f s%n", problem, wait);
             Thread.sleep((long) (wait * 1000));
         }
     }
 
-    /** What is signed must be what is sent: spaces, controls, `#` and what java.net.URI refuses are encoded here. */
-    private static String sendable(String target) {
-        if (!target.startsWith("/")) throw new IllegalArgumentException("the target begins with a slash and has no host");
+    /** Encodes spaces, control characters, `#` and what java.net.URI rejects, so that the signed and the sent target are equal. */
+    private static String encodeTarget(String target) {
+        if (!target.startsWith("/")) throw new IllegalArgumentException("the target must begin with a slash and have no host");
         StringBuilder encoded = new StringBuilder();
         for (byte octet : target.getBytes(StandardCharsets.UTF_8)) {
-            boolean stays = octet > ' ' && octet < 127 && "\"#<>[\\]^`{|}".indexOf(octet) < 0;
-            encoded.append(stays ? String.valueOf((char) octet) : String.format("%%%02X", octet));
+            boolean allowed = octet > ' ' && octet < 127 && "\"#<>[\\]^`{|}".indexOf(octet) < 0;
+            encoded.append(allowed ? String.valueOf((char) octet) : String.format("%%%02X", octet));
         }
         return encoded.toString();
     }
 
-    // ---- From here on: the command line and the check.
+    // ---- The command line and the check.
 
-    /** Runs the functions above over signing-vectors.json; names each vector that does not match. */
+    /** Checks the functions above with signing-vectors.json and prints each vector that does not match. */
     private static int check(Path path) throws IOException {
         int failures = 0;
         for (Map.Entry<String, List<Map<String, String>>> list : lists(Files.readString(path)).entrySet()) {
@@ -234,7 +234,7 @@ public final class Partner {
                 for (Map.Entry<String, String> field : got.entrySet()) {
                     if (field.getValue().equals(vector.get(field.getKey()))) continue;
                     failures++;
-                    System.err.printf("%s: %s: got %s, not %s%n", vector.get("name"), field.getKey(), field.getValue(),
+                    System.err.printf("%s: %s: got %s, expected %s%n", vector.get("name"), field.getKey(), field.getValue(),
                         vector.get(field.getKey()));
                 }
             }
@@ -248,7 +248,7 @@ public final class Partner {
         return encoded == null ? vector.get(field).getBytes(StandardCharsets.UTF_8) : Base64.getDecoder().decode(encoded);
     }
 
-    /** The lists of that file: Java has no JSON, and objects of texts and numbers in lists is all that there is in it. */
+    /** Parses the lists of that file. Java has no JSON parser, and the file contains only lists of objects with texts and numbers. */
     private static Map<String, List<Map<String, String>>> lists(String json) {
         Map<String, List<Map<String, String>>> lists = new LinkedHashMap<>();
         List<Map<String, String>> list = null;
@@ -293,12 +293,16 @@ public final class Partner {
             } else {
                 byte[] body = arguments.length == 2 ? new byte[0]
                     : arguments[2].equals("-") ? System.in.readAllBytes() : Files.readAllBytes(Path.of(arguments[2]));
-                HttpResponse<byte[]> answer = fromEnvironment().send(arguments[0], arguments[1], body);
-                System.err.printf("HTTP/1.1 %d%nX-Request-Id: %s%n", answer.statusCode(),
-                    answer.headers().firstValue("X-Request-Id").orElse("-"));
-                System.out.write(answer.body());
+                HttpResponse<byte[]> response = fromEnvironment().send(arguments[0], arguments[1], body);
+                System.err.printf("HTTP/1.1 %d%nX-Request-Id: %s%n", response.statusCode(),
+                    response.headers().firstValue("X-Request-Id").orElse("-"));
+                System.out.write(response.body());
                 System.out.flush();
-                code = answer.statusCode() / 100 == 2 ? 0 : 1;
+                code = response.statusCode() / 100 == 2 ? 0 : 1;
+                if (response.headers().firstValue("X-Idempotency-Payload-Mismatch").orElse("").equals("true")) {
+                    System.err.println("not recorded: this external_id was already used for another measurement; send it with a new one");
+                    code = 1;
+                }
             }
         } catch (IOException | IllegalArgumentException error) {
             System.err.println("Partner: " + error);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Signed requests to the partner API, with nothing but Node's standard library (18 or newer).
+// Signed requests to the partner API, with only Node's standard library (18 or newer).
 
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const ATTEMPTS = 4;
-const LONGEST_WAIT = 120; // seconds; who is told to wait longer gets the answer instead
+const LONGEST_WAIT = 120; // seconds; a response with a longer Retry-After is returned instead
 
 /** A `%` in a query that is not followed by two hexadecimal digits. */
 export class MalformedQuery extends Error {
@@ -19,15 +19,15 @@ export class MalformedQuery extends Error {
   }
 }
 
-/** One byte as `%XX`. `byte` is a character below U+0100. */
+/** Returns a byte as `%XX`. `byte` is a character below U+0100. */
 const percentEncoded = (byte) => "%" + byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0");
 
 /**
- * CANONICAL_QUERY of a raw query (a Buffer: the bytes after the first `?`): decoded once, encoded one way, sorted as
- * pairs. encodeURIComponent would not do: it leaves ! ' ( ) * alone and cannot hold bytes that are not UTF-8.
+ * Returns the CANONICAL_QUERY of a raw query (a Buffer with the bytes after the first `?`): decoded, encoded canonically,
+ * sorted as pairs. encodeURIComponent is not suitable: it does not escape ! ' ( ) * and requires valid UTF-8.
  */
 export function canonicalQuery(raw) {
-  const text = raw.toString("latin1"); // one character for each byte
+  const text = raw.toString("latin1"); // one character per byte
   const malformed = text.search(/%(?![0-9A-Fa-f]{2})/);
   if (malformed >= 0) throw new MalformedQuery(malformed);
 
@@ -44,34 +44,34 @@ export function canonicalQuery(raw) {
       const equals = piece.indexOf("=");
       return equals < 0 ? [recode(piece), ""] : [recode(piece.slice(0, equals)), recode(piece.slice(equals + 1))];
     });
-  const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0); // never localeCompare: that sorts as people do
+  const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0); // not localeCompare, which depends on the locale
   pairs.sort(([name, value], [otherName, otherValue]) => compare(name, otherName) || compare(value, otherValue));
   return pairs.map(([name, value]) => `${name}=${value}`).join("&");
 }
 
-/** The text that is signed. `target` is the path and query exactly as sent, `body` a Buffer of the exact bytes. */
+/** Returns the text that is signed. `target` is the path and query as sent, `body` a Buffer with the exact bytes. */
 export function canonicalString(method, target, timestamp, nonce, body) {
   const [, path, query] = /^([^?]*)\??(.*)$/s.exec(target);
   const digest = createHash("sha256").update(body).digest("hex");
   return [method.toUpperCase(), path, canonicalQuery(Buffer.from(query, "utf8")), timestamp, nonce, digest].join("\n");
 }
 
-/** The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding. */
+/** Returns the value of the signature header. The HMAC key is the secret's 32 characters, not decoded. */
 export function sign(secret, canonical) {
   return "sha256=" + createHmac("sha256", secret).update(canonical, "utf8").digest("hex");
 }
 
-/** Whether a request may be sent again when nobody knows what became of it: a measurement only with an external_id. */
+/** Returns whether a request can be retried safely when its outcome is unknown. A measurement needs an external_id. */
 export function isRepeatable(method, body) {
   return method.toUpperCase() === "GET" || /"external_id"\s*:\s*"[^"]/.test(body.toString("latin1"));
 }
 
-/** A key of the partner API. `baseUrl` is a scheme and a host, as in http://127.0.0.1:8080. */
+/** A client with a key of the partner API. `baseUrl` is a scheme and a host, as in http://127.0.0.1:8080. */
 export class Partner {
   constructor(baseUrl, keyId, secret) {
     this.base = new URL(baseUrl);
     if (!["http:", "https:"].includes(this.base.protocol) || this.base.pathname !== "/") {
-      throw new Error("the base URL is a scheme and a host, as in http://127.0.0.1:8080");
+      throw new Error("the base URL must be a scheme and a host, as in http://127.0.0.1:8080");
     }
     Object.assign(this, { keyId, secret });
   }
@@ -83,7 +83,7 @@ export class Partner {
     return new Partner(...names.map((name) => process.env[name]));
   }
 
-  /** The four headers of one attempt: a nonce is good for one, so each is signed anew. */
+  /** Returns the headers of one attempt. Each attempt needs a new nonce and signature. */
   signedHeaders(method, target, body) {
     const timestamp = String(Math.floor(Date.now() / 1000));
     const nonce = randomBytes(16).toString("hex");
@@ -95,11 +95,11 @@ export class Partner {
     };
   }
 
-  /** Signs and sends once. (`fetch` would rewrite some targets.) */
+  /** Signs and sends a request once. (`fetch` rewrites some targets.) */
   attempt(method, target, body) {
     const headers = this.signedHeaders(method, target, body);
     if (body.length > 0) Object.assign(headers, { "Content-Type": "application/json", "Content-Length": body.length });
-    const hostname = this.base.hostname.replace(/^\[(.*)\]$/, "$1"); // a socket takes IPv6 without brackets
+    const hostname = this.base.hostname.replace(/^\[(.*)\]$/, "$1"); // sockets need IPv6 addresses without brackets
     const options = { hostname, port: this.base.port, method: method.toUpperCase(), path: target, headers };
     return new Promise((resolve, reject) => {
       const { request: start } = this.base.protocol === "https:" ? https : http;
@@ -108,47 +108,47 @@ export class Partner {
         response.on("data", (chunk) => chunks.push(chunk));
         response.on("error", reject);
         response.on("end", () => {
-          const { statusCode: status, statusMessage: reason, headers: answered } = response;
-          resolve({ status, reason, headers: answered, body: Buffer.concat(chunks) });
+          const { statusCode: status, statusMessage: reason, headers: responseHeaders } = response;
+          resolve({ status, reason, headers: responseHeaders, body: Buffer.concat(chunks) });
         });
       });
-      request.on("timeout", () => request.destroy(new Error("none within 60 seconds")));
+      request.on("timeout", () => request.destroy(new Error("timeout after 60 seconds")));
       request.on("error", reject);
       request.end(body);
     });
   }
 
   /**
-   * Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been (500,
-   * 502, 503, 504, no answer) only if it is repeatable. Resolves to { status, reason, headers, body }.
+   * Sends a request at most four times. After 408 or 429 it always retries, because the request was not processed. After 500,
+   * 502, 503, 504 or without a response it retries only if that is safe. Resolves to { status, reason, headers, body }.
    */
   async send(method, target, body = "", log = () => {}) {
     body = Buffer.from(body);
-    // What is signed must be what is sent: spaces, controls, `#` and bytes that are not ASCII are encoded here.
+    // Encodes spaces, control characters, `#` and non-ASCII bytes, so that the signed and the sent target are equal.
     target = Buffer.from(target, "utf8").toString("latin1").replace(/[^!-~]|#/g, percentEncoded);
-    if (!target.startsWith("/")) throw new Error("the target begins with a slash and has no host");
+    if (!target.startsWith("/")) throw new Error("the target must begin with a slash and have no host");
     const repeatable = isRepeatable(method, body);
     for (let attempt = 1; ; attempt++) {
       let wait = (0.5 + Math.random() / 2) * 2 ** (attempt - 1);
       let problem;
       try {
-        const answer = await this.attempt(method, target, body);
-        const { status, reason, headers } = answer;
+        const response = await this.attempt(method, target, body);
+        const { status, reason, headers } = response;
         const again = [408, 429].includes(status) || (repeatable && [500, 502, 503, 504].includes(status));
         if (/^\d+$/.test(headers["retry-after"] ?? "")) wait = Number(headers["retry-after"]);
-        if (attempt === ATTEMPTS || !again || wait > LONGEST_WAIT) return answer;
+        if (attempt === ATTEMPTS || !again || wait > LONGEST_WAIT) return response;
         problem = `${status} ${reason}`;
       } catch (error) {
         if (attempt === ATTEMPTS || !repeatable) throw error;
-        problem = `no answer (${error.message || error.code})`;
+        problem = `no response (${error.message || error.code})`;
       }
-      log(`${problem}; again in ${wait.toFixed(1)} s`);
+      log(`${problem}; retrying in ${wait.toFixed(1)} s`);
       await sleep(wait * 1000);
     }
   }
 }
 
-/** Runs the functions above over signing-vectors.json; names each vector that does not match. */
+/** Checks the functions above with signing-vectors.json and prints each vector that does not match. */
 function check(path) {
   const octets = (vector, field) =>
     vector[`${field}_base64`] === undefined
@@ -159,7 +159,7 @@ function check(path) {
     query_vectors: (vector) => ({ canonical_query: canonicalQuery(octets(vector, "raw")) }),
     rejected_queries: (vector) => {
       try {
-        return { offset: `none, but ${canonicalQuery(octets(vector, "raw"))}` };
+        return { offset: `no error, but ${canonicalQuery(octets(vector, "raw"))}` };
       } catch (error) {
         return { offset: error.offset };
       }
@@ -177,7 +177,7 @@ function check(path) {
       for (const [field, value] of Object.entries(got(vector))) {
         if (value === vector[field]) continue;
         failures++;
-        console.error(`${vector.name}: ${field}: got ${JSON.stringify(value)}, not ${JSON.stringify(vector[field])}`);
+        console.error(`${vector.name}: ${field}: got ${JSON.stringify(value)}, expected ${JSON.stringify(vector[field])}`);
       }
     }
     console.log(`${list}: ${vectors[list].length} checked`);
@@ -193,10 +193,14 @@ async function main([method, target, bodyFile, ...others]) {
     return 2;
   }
   const body = bodyFile === undefined ? "" : readFileSync(bodyFile === "-" ? 0 : bodyFile);
-  const answer = await Partner.fromEnvironment().send(method, target, body, console.error);
-  const { status, reason, headers } = answer;
+  const response = await Partner.fromEnvironment().send(method, target, body, console.error);
+  const { status, reason, headers } = response;
   console.error(`HTTP/1.1 ${status} ${reason}\nX-Request-Id: ${headers["x-request-id"] ?? "-"}`);
-  process.stdout.write(answer.body);
+  process.stdout.write(response.body);
+  if (headers["x-idempotency-payload-mismatch"] === "true") {
+    console.error("not recorded: this external_id was already used for another measurement; send it with a new one");
+    return 1;
+  }
   return status >= 200 && status < 300 ? 0 : 1;
 }
 

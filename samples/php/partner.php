@@ -1,14 +1,14 @@
 #!/usr/bin/env php
 <?php
 
-// Signed requests to the partner API, with nothing but PHP itself (8.0 or newer, no extension needed).
+// Signed requests to the partner API, with only PHP (8.0 or newer) and no extension.
 
 declare(strict_types=1);
 
 const ATTEMPTS = 4;
-const LONGEST_WAIT = 120; // seconds; who is told to wait longer gets the answer instead
+const LONGEST_WAIT = 120; // seconds; a response with a longer Retry-After is returned instead
 
-/** A `%` in a query that is not followed by two hexadecimal digits; its code is the byte's offset. */
+/** A `%` in a query that is not followed by two hexadecimal digits. The exception's code is the byte offset. */
 class MalformedQuery extends InvalidArgumentException
 {
     public function __construct(int $offset)
@@ -17,12 +17,12 @@ class MalformedQuery extends InvalidArgumentException
     }
 }
 
-/** Where the API is, or what the command line says, cannot be used; or there was no answer. */
+/** An invalid environment variable or argument, or a missing response. */
 class PartnerError extends RuntimeException
 {
 }
 
-/** CANONICAL_QUERY of a raw query (the bytes after the first `?`): decoded once, encoded one way, sorted as pairs. */
+/** Returns the CANONICAL_QUERY of a raw query (the bytes after the first `?`): decoded, encoded canonically, sorted as pairs. */
 function canonical_query(string $raw): string
 {
     if (preg_match('/%(?![0-9A-Fa-f]{2})/', $raw, $found, PREG_OFFSET_CAPTURE)) {
@@ -31,17 +31,17 @@ function canonical_query(string $raw): string
     $pairs = [];
     foreach (explode('&', $raw) as $piece) {
         if ($piece !== '') {
-            // rawurlencode leaves exactly A-Z a-z 0-9 - . _ ~; parse_str would rename and join parameters.
+            // rawurlencode escapes all but A-Z a-z 0-9 - . _ ~. parse_str would rename and merge parameters.
             $parts = array_map(fn ($part) => rawurlencode(urldecode($part)), explode('=', $piece, 2));
             $pairs[] = [$parts[0], $parts[1] ?? ''];
         }
     }
-    // strcmp, for `<=>` compares texts that look like numbers as numbers.
+    // strcmp, because `<=>` compares numeric strings as numbers.
     usort($pairs, fn ($a, $b) => strcmp($a[0], $b[0]) ?: strcmp($a[1], $b[1]));
     return implode('&', array_map(fn ($pair) => "$pair[0]=$pair[1]", $pairs));
 }
 
-/** The text that is signed. `$target` is the path and query exactly as sent, `$body` the exact bytes. */
+/** Returns the text that is signed. `$target` is the path and query as sent, `$body` the exact bytes. */
 function canonical_string(string $method, string $target, string $timestamp, string $nonce, string $body): string
 {
     [$path, $query] = explode('?', $target, 2) + [1 => ''];
@@ -49,27 +49,27 @@ function canonical_string(string $method, string $target, string $timestamp, str
     return implode("\n", [strtoupper($method), $path, canonical_query($query), $timestamp, $nonce, $digest]);
 }
 
-/** The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding. */
+/** Returns the value of the signature header. The HMAC key is the secret's 32 characters, not decoded. */
 function sign(string $secret, string $canonical): string
 {
     return 'sha256=' . hash_hmac('sha256', $canonical, $secret);
 }
 
-/** Whether a request may be sent again when nobody knows what became of it: a measurement only with an external_id. */
+/** Returns whether a request can be retried safely when its outcome is unknown. A measurement needs an external_id. */
 function is_repeatable(string $method, string $body): bool
 {
     return strtoupper($method) === 'GET' || preg_match('/"external_id"\s*:\s*"[^"]/', $body) === 1;
 }
 
-/** An answer. Names of headers are in lower case. */
-class Answer
+/** A response. The names of its headers are in lower case. */
+class Response
 {
     public function __construct(public int $status, public string $reason, public array $headers, public string $body)
     {
     }
 }
 
-/** A key of the partner API. `$base_url` is a scheme and a host, as in http://127.0.0.1:8080. */
+/** A client with a key of the partner API. `$base_url` is a scheme and a host, as in http://127.0.0.1:8080. */
 class Partner
 {
     private string $base_url;
@@ -77,7 +77,7 @@ class Partner
     public function __construct(string $base_url, private string $key_id, private string $secret)
     {
         if (!preg_match('{^https?://[^/?#]+/?$}', $base_url)) {
-            throw new PartnerError('the base URL is a scheme and a host, as in http://127.0.0.1:8080');
+            throw new PartnerError('the base URL must be a scheme and a host, as in http://127.0.0.1:8080');
         }
         $this->base_url = rtrim($base_url, '/');
     }
@@ -92,7 +92,7 @@ class Partner
         return new self(...array_map('getenv', $names));
     }
 
-    /** The four headers of one attempt: a nonce is good for one, so each is signed anew. */
+    /** Returns the headers of one attempt. Each attempt needs a new nonce and signature. */
     public function signed_headers(string $method, string $target, string $body): array
     {
         $timestamp = (string) time();
@@ -105,8 +105,8 @@ class Partner
         ];
     }
 
-    /** Signs and sends once. */
-    private function attempt(string $method, string $target, string $body): Answer
+    /** Signs and sends a request once. */
+    private function attempt(string $method, string $target, string $body): Response
     {
         $headers = $this->signed_headers($method, $target, $body);
         if ($body !== '') {
@@ -117,60 +117,60 @@ class Partner
             'protocol_version' => 1.1, 'ignore_errors' => true, 'follow_location' => 0, 'timeout' => 60,
         ]]);
         $http_response_header = [];
-        $answered = @file_get_contents($this->base_url . $target, false, $context);
-        if ($answered === false || !preg_match('{^HTTP/\S+ (\d{3}) ?(.*)$}', $http_response_header[0] ?? '', $line)) {
-            throw new PartnerError(error_get_last()['message'] ?? 'no answer');
+        $content = @file_get_contents($this->base_url . $target, false, $context);
+        if ($content === false || !preg_match('{^HTTP/\S+ (\d{3}) ?(.*)$}', $http_response_header[0] ?? '', $line)) {
+            throw new PartnerError(error_get_last()['message'] ?? 'no response');
         }
         $named = [];
         foreach (array_slice($http_response_header, 1) as $header) {
             [$name, $value] = explode(':', $header, 2) + [1 => ''];
             $named[strtolower($name)] = trim($value);
         }
-        if (isset($named['content-length']) && (int) $named['content-length'] !== strlen($answered)) {
-            throw new PartnerError('the answer broke off');
+        if (isset($named['content-length']) && (int) $named['content-length'] !== strlen($content)) {
+            throw new PartnerError('the response is incomplete');
         }
-        return new Answer((int) $line[1], $line[2], $named, $answered);
+        return new Response((int) $line[1], $line[2], $named, $content);
     }
 
     /**
-     * Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been (500,
-     * 502, 503, 504, no answer) only if it is repeatable.
+     * Sends a request at most four times. After 408 or 429 it always retries, because the request was not processed. After 500,
+     * 502, 503, 504 or without a response it retries only if that is safe.
      */
-    public function send(string $method, string $target, string $body = '', ?callable $log = null): Answer
+    public function send(string $method, string $target, string $body = '', ?callable $log = null): Response
     {
-        // What is signed must be what is sent: spaces, controls, `#` and bytes that are not ASCII are encoded here.
+        // Encodes spaces, control characters, `#` and non-ASCII bytes, so that the signed and the sent target are equal.
         $target = preg_replace_callback('/[^!-~]|#/', fn ($found) => sprintf('%%%02X', ord($found[0])), $target);
         if ($target === '' || $target[0] !== '/') {
-            throw new PartnerError('the target begins with a slash and has no host');
+            throw new PartnerError('the target must begin with a slash and have no host');
         }
         $repeatable = is_repeatable($method, $body);
         for ($attempt = 1; ; $attempt++) {
             $wait = (0.5 + lcg_value() / 2) * 2 ** ($attempt - 1);
             try {
-                $answer = $this->attempt($method, $target, $body);
-                $again = in_array($answer->status, [408, 429], true)
-                    || ($repeatable && in_array($answer->status, [500, 502, 503, 504], true));
-                $told = $answer->headers['retry-after'] ?? '';
-                $wait = ctype_digit($told) ? (float) $told : $wait;
+                $response = $this->attempt($method, $target, $body);
+                $again = in_array($response->status, [408, 429], true)
+                    || ($repeatable && in_array($response->status, [500, 502, 503, 504], true));
+                $retry_after = $response->headers['retry-after'] ?? '';
+                $wait = ctype_digit($retry_after) ? (float) $retry_after : $wait;
                 if ($attempt === ATTEMPTS || !$again || $wait > LONGEST_WAIT) {
-                    return $answer;
+                    return $response;
                 }
-                $problem = "$answer->status $answer->reason";
+                $problem = "$response->status $response->reason";
             } catch (PartnerError $error) {
                 if ($attempt === ATTEMPTS || !$repeatable) {
                     throw $error;
                 }
-                $problem = 'no answer (' . $error->getMessage() . ')';
+                $problem = 'no response (' . $error->getMessage() . ')';
             }
             if ($log) {
-                $log(sprintf('%s; again in %.1f s', $problem, $wait));
+                $log(sprintf('%s; retrying in %.1f s', $problem, $wait));
             }
             usleep((int) ($wait * 1e6));
         }
     }
 }
 
-/** Runs the functions above over signing-vectors.json; names each vector that does not match. */
+/** Checks the functions above with signing-vectors.json and prints each vector that does not match. */
 function check(string $path): int
 {
     $octets = fn (array $vector, string $field) => isset($vector["{$field}_base64"])
@@ -179,7 +179,7 @@ function check(string $path): int
         'query_vectors' => fn ($vector) => ['canonical_query' => canonical_query($octets($vector, 'raw'))],
         'rejected_queries' => function ($vector) use ($octets) {
             try {
-                return ['offset' => 'none, but ' . canonical_query($octets($vector, 'raw'))];
+                return ['offset' => 'no error, but ' . canonical_query($octets($vector, 'raw'))];
             } catch (MalformedQuery $error) {
                 return ['offset' => $error->getCode()];
             }
@@ -197,7 +197,8 @@ function check(string $path): int
             foreach ($got($vector) as $field => $value) {
                 if ($value !== $vector[$field]) {
                     $failures++;
-                    fwrite(STDERR, "{$vector['name']}: $field: got " . json_encode($value) . ', not ' . json_encode($vector[$field]) . "\n");
+                    [$got_text, $expected] = [json_encode($value), json_encode($vector[$field])];
+                    fwrite(STDERR, "{$vector['name']}: $field: got $got_text, expected $expected\n");
                 }
             }
         }
@@ -220,18 +221,22 @@ function main(array $arguments): int
     if (isset($arguments[2])) {
         $body = @file_get_contents($arguments[2] === '-' ? 'php://stdin' : $arguments[2]);
         if ($body === false) {
-            throw new PartnerError("cannot read $arguments[2]");
+            throw new PartnerError("failed to read $arguments[2]");
         }
     }
     $log = fn ($text) => fwrite(STDERR, "$text\n");
-    $answer = Partner::from_environment()->send($arguments[0], $arguments[1], $body, $log);
-    $request_id = $answer->headers['x-request-id'] ?? '-';
-    fwrite(STDERR, "HTTP/1.1 $answer->status $answer->reason\nX-Request-Id: $request_id\n");
-    echo $answer->body;
-    return $answer->status >= 200 && $answer->status < 300 ? 0 : 1;
+    $response = Partner::from_environment()->send($arguments[0], $arguments[1], $body, $log);
+    $request_id = $response->headers['x-request-id'] ?? '-';
+    fwrite(STDERR, "HTTP/1.1 $response->status $response->reason\nX-Request-Id: $request_id\n");
+    echo $response->body;
+    if (($response->headers['x-idempotency-payload-mismatch'] ?? '') === 'true') {
+        fwrite(STDERR, "not recorded: this external_id was already used for another measurement; send it with a new one\n");
+        return 1;
+    }
+    return $response->status >= 200 && $response->status < 300 ? 0 : 1;
 }
 
-// Not when it is required by another file.
+// Only if this file is run directly.
 if (realpath($_SERVER['SCRIPT_FILENAME']) === __FILE__) {
     try {
         exit(main(array_slice($argv, 1)));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Signed requests to the partner API, with nothing but Python's standard library (3.8 or newer)."""
+"""Signed requests to the partner API, with only Python's standard library (3.8 or newer)."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ import time
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 ATTEMPTS = 4
-LONGEST_WAIT = 120  # seconds; who is told to wait longer gets the answer instead
+LONGEST_WAIT = 120  # seconds; a response with a longer Retry-After is returned instead
 
 
 class MalformedQuery(ValueError):
@@ -27,12 +27,12 @@ class MalformedQuery(ValueError):
 
 
 def canonical_query(raw):
-    """CANONICAL_QUERY of a raw query (bytes after the first `?`): decoded once, encoded one way, sorted as pairs."""
+    """Returns the CANONICAL_QUERY of a raw query (the bytes after the first `?`): decoded, encoded canonically, sorted as pairs."""
     malformed = re.search(rb"%(?![0-9A-Fa-f]{2})", raw)
     if malformed:
         raise MalformedQuery(malformed.start())
 
-    def recode(part):  # `quote_from_bytes` leaves exactly A-Z a-z 0-9 - . _ ~
+    def recode(part):  # `quote_from_bytes` escapes all but A-Z a-z 0-9 - . _ ~
         return quote_from_bytes(unquote_to_bytes(part.replace(b"+", b" ")), safe="")
 
     pairs = []
@@ -44,24 +44,24 @@ def canonical_query(raw):
 
 
 def canonical_string(method, target, timestamp, nonce, body):
-    """The text that is signed. `target` is the path and query exactly as sent (bytes), `body` the exact bytes."""
+    """Returns the text that is signed. `target` is the path and query as sent (bytes), `body` the exact bytes."""
     path, _, raw_query = target.partition(b"?")
     digest = hashlib.sha256(body).hexdigest()
     return "\n".join([method.upper(), path.decode(), canonical_query(raw_query), timestamp, nonce, digest])
 
 
 def sign(secret, canonical):
-    """The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding."""
+    """Returns the value of the signature header. The HMAC key is the secret's 32 characters, not decoded."""
     return "sha256=" + hmac.new(secret.encode(), canonical.encode(), hashlib.sha256).hexdigest()
 
 
 def is_repeatable(method, body):
-    """Whether a request may be sent again when nobody knows what became of it: a measurement only with an external_id."""
+    """Returns whether a request can be retried safely when its outcome is unknown. A measurement needs an external_id."""
     return method.upper() == "GET" or re.search(rb'"external_id"\s*:\s*"[^"]', body) is not None
 
 
-class Answer:
-    """An answer: `status`, `reason`, `headers` and the `body`'s bytes."""
+class Response:
+    """A response: `status`, `reason`, `headers` and the bytes of the `body`."""
 
     def __init__(self, response):
         self.status, self.reason, self.headers = response.status, response.reason, response.headers
@@ -72,12 +72,12 @@ class Answer:
 
 
 class Partner:
-    """A key of the partner API. `base_url` is a scheme and a host, as in http://127.0.0.1:8080."""
+    """A client with a key of the partner API. `base_url` is a scheme and a host, as in http://127.0.0.1:8080."""
 
     def __init__(self, base_url, key_id, secret):
         base = urlsplit(base_url)
         if base.scheme not in ("http", "https") or not base.hostname or base.path not in ("", "/"):
-            raise ValueError("the base URL is a scheme and a host, as in http://127.0.0.1:8080")
+            raise ValueError("the base URL must be a scheme and a host, as in http://127.0.0.1:8080")
         self.base, self.key_id, self.secret = base, key_id, secret
 
     @classmethod
@@ -89,7 +89,7 @@ class Partner:
         return cls(*(os.environ[name] for name in names))
 
     def signed_headers(self, method, target, body):
-        """The four headers of one attempt: a nonce is good for one, so each is signed anew."""
+        """Returns the headers of one attempt. Each attempt needs a new nonce and signature."""
         timestamp, nonce = str(int(time.time())), secrets.token_hex(16)
         return {
             "X-Partner-Key-Id": self.key_id,
@@ -99,7 +99,7 @@ class Partner:
         }
 
     def attempt(self, method, target, body):
-        """Signs and sends once."""
+        """Signs and sends a request once."""
         headers = self.signed_headers(method, target, body)
         if body:
             headers["Content-Type"] = "application/json"
@@ -107,40 +107,40 @@ class Partner:
         connection = connect(self.base.hostname, self.base.port, timeout=60)
         try:
             connection.request(method.upper(), target.decode(), body=body or None, headers=headers)
-            return Answer(connection.getresponse())
+            return Response(connection.getresponse())
         finally:
             connection.close()
 
     def send(self, method, target, body=b"", log=lambda text: None):
-        """Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been
-        (500, 502, 503, 504, no answer) only if it is repeatable. Raises what the last attempt raised."""
+        """Sends a request at most four times. After 408 or 429 it always retries, because the request was not processed. After 500,
+        502, 503, 504 or without a response it retries only if that is safe. Raises the error of the last attempt."""
         body = body.encode() if isinstance(body, str) else body
-        # What is signed must be what is sent: spaces, controls, `#` and bytes that are not ASCII are encoded here.
+        # Encodes spaces, control characters, `#` and non-ASCII bytes, so that the signed and the sent target are equal.
         target = re.sub(rb"[^!-~]|#", lambda match: b"%%%02X" % match[0][0], target.encode("utf-8", "surrogateescape"))
         if not target.startswith(b"/"):
-            raise ValueError("the target begins with a slash and has no host")
+            raise ValueError("the target must begin with a slash and have no host")
         repeatable = is_repeatable(method, body)
         for attempt in range(1, ATTEMPTS + 1):
             wait = random.uniform(0.5, 1) * 2 ** (attempt - 1)
             try:
-                answer = self.attempt(method, target, body)
+                response = self.attempt(method, target, body)
             except (OSError, http.client.HTTPException) as error:
                 if attempt == ATTEMPTS or not repeatable:
                     raise
-                problem = f"no answer ({error or type(error).__name__})"
+                problem = f"no response ({error or type(error).__name__})"
             else:
-                again = answer.status in (408, 429) or (repeatable and answer.status in (500, 502, 503, 504))
-                told = answer.headers.get("Retry-After", "")
-                wait = int(told) if told.isdigit() else wait
+                again = response.status in (408, 429) or (repeatable and response.status in (500, 502, 503, 504))
+                retry_after = response.headers.get("Retry-After", "")
+                wait = int(retry_after) if retry_after.isdigit() else wait
                 if attempt == ATTEMPTS or not again or wait > LONGEST_WAIT:
-                    return answer
-                problem = f"{answer.status} {answer.reason}"
-            log(f"{problem}; again in {wait:.1f} s")
+                    return response
+                problem = f"{response.status} {response.reason}"
+            log(f"{problem}; retrying in {wait:.1f} s")
             time.sleep(wait)
 
 
 def check(path):
-    """Runs the functions above over signing-vectors.json; names each vector that does not match."""
+    """Checks the functions above with signing-vectors.json and prints each vector that does not match."""
 
     def octets(vector, field):
         encoded = vector.get(f"{field}_base64")
@@ -148,7 +148,7 @@ def check(path):
 
     def rejected(vector):
         try:
-            return f"none, but {canonical_query(octets(vector, 'raw'))!r}"
+            return f"no error, but {canonical_query(octets(vector, 'raw'))!r}"
         except MalformedQuery as error:
             return error.offset
 
@@ -172,7 +172,7 @@ def check(path):
             for field, value in got(vector).items():
                 if value != vector[field]:
                     failures += 1
-                    print(f"{vector['name']}: {field}: got {value!r}, not {vector[field]!r}", file=sys.stderr)
+                    print(f"{vector['name']}: {field}: got {value!r}, expected {vector[field]!r}", file=sys.stderr)
         print(f"{name}: {len(vectors[name])} checked")
     return 1 if failures else 0
 
@@ -189,16 +189,19 @@ def main(arguments):
         if len(arguments) == 3:
             with open(0 if arguments[2] == "-" else arguments[2], "rb") as file:
                 body = file.read()
-        answer = Partner.from_environment().send(
+        response = Partner.from_environment().send(
             arguments[0], arguments[1], body, log=lambda text: print(text, file=sys.stderr)
         )
     except (OSError, ValueError, http.client.HTTPException) as error:
         print(f"partner.py: {error or type(error).__name__}", file=sys.stderr)
         return 2
-    request_id = answer.headers.get("X-Request-Id", "-")
-    print(f"HTTP/1.1 {answer.status} {answer.reason}\nX-Request-Id: {request_id}", file=sys.stderr)
-    sys.stdout.buffer.write(answer.body)
-    return 0 if 200 <= answer.status < 300 else 1
+    request_id = response.headers.get("X-Request-Id", "-")
+    print(f"HTTP/1.1 {response.status} {response.reason}\nX-Request-Id: {request_id}", file=sys.stderr)
+    sys.stdout.buffer.write(response.body)
+    if response.headers.get("X-Idempotency-Payload-Mismatch") == "true":
+        print("not recorded: this external_id was already used for another measurement; send it with a new one", file=sys.stderr)
+        return 1
+    return 0 if 200 <= response.status < 300 else 1
 
 
 if __name__ == "__main__":

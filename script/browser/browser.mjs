@@ -1,6 +1,6 @@
-// A headless Chromium for tests of pages: what goes wrong in a page is kept, and axe looks at it.
+// A headless Chromium for tests of pages. Collects the errors of a page, and runs axe on it.
 //
-// It is Debian's (script/setup --checks), driven by playwright-core, which brings none of its own.
+// The browser is Debian's (script/setup --checks); playwright-core, which drives it, does not include one.
 
 import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
@@ -11,51 +11,51 @@ import { chromium } from "playwright-core";
 
 const AXE = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Screens: one of a desk, one of a pocket. */
+/** The screens of a desktop computer and a phone. */
 export const SCREENS = {
   desktop: { viewport: { width: 1280, height: 800 } },
   phone: { viewport: { width: 375, height: 720 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
 };
 
-/** Starts Chromium; `close` it at the end. */
+/** Starts Chromium. The caller must `close` it. */
 export async function startBrowser() {
   const places = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium"];
   const executablePath = places.find((place) => place && existsSync(place));
-  if (!executablePath) throw new Error("there is no Chromium: script/setup --checks installs it, or name one in CHROMIUM");
-  // Root, as in a container, gets no sandbox of Chromium's.
+  if (!executablePath) throw new Error("failed to find Chromium; install it with script/setup --checks, or set CHROMIUM to its path");
+  // Chromium's sandbox does not work for root, for example in a container.
   const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
   return chromium.launch({ executablePath, args });
 }
 
 /**
- * A page of its own, for a screen and colors. `faults` fills with what goes wrong in it: what the console says of errors, what
- * is thrown, what does not load, and, with `origin`, what is asked of anybody else.
+ * Opens a page in a new context, for a screen and colors. Collects its errors in `errors`: console errors and warnings, exceptions,
+ * failed requests, and, if `origin` is given, requests to other origins.
  */
 export async function openPage(browser, { screen = "desktop", colors = "light", origin } = {}) {
   const context = await browser.newContext({ ...SCREENS[screen], colorScheme: colors, reducedMotion: "reduce" });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
   const page = await context.newPage();
-  const faults = [];
-  const note = (text) => faults.push(`${page.url()}: ${text}`);
-  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) note(`console: ${message.text()}`); });
-  page.on("pageerror", (error) => note(`thrown: ${error.message}`));
-  // What the browser itself gives up, as it does with a page's icon when the page is left, is no fault of the page.
-  page.on("requestfailed", (request) => { if (request.failure()?.errorText !== "net::ERR_ABORTED") note(`did not load: ${request.url()} (${request.failure()?.errorText})`); });
-  page.on("response", (response) => { if (response.status() >= 400) note(`${response.status()}: ${response.url()}`); });
-  if (origin) page.on("request", (request) => { if (!request.url().startsWith(origin)) note(`asks somebody else: ${request.url()}`); });
-  return { page, faults, close: () => context.close() };
+  const errors = [];
+  const addError = (text) => errors.push(`${page.url()}: ${text}`);
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) addError(`console: ${message.text()}`); });
+  page.on("pageerror", (error) => addError(`exception: ${error.message}`));
+  // The browser aborts requests itself, for example for a page's icon when the page is left.
+  page.on("requestfailed", (request) => { if (request.failure()?.errorText !== "net::ERR_ABORTED") addError(`failed to load: ${request.url()} (${request.failure()?.errorText})`); });
+  page.on("response", (response) => { if (response.status() >= 400) addError(`${response.status()}: ${response.url()}`); });
+  if (origin) page.on("request", (request) => { if (!request.url().startsWith(origin)) addError(`request to another origin: ${request.url()}`); });
+  return { page, errors, close: () => context.close() };
 }
 
-/** What axe finds in the page as it is now, one line for each. */
+/** Returns the violations that axe finds in the page, one line each. */
 export async function axe(page) {
-  // By the debugger: a page's policy need not allow it.
+  // Injected by the debugger, because the page's content security policy does not allow it.
   await page.evaluate(await AXE);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   const places = (nodes) => nodes.slice(0, 3).map((node) => `${node.target.join(" ")} (${node.failureSummary})`).join("; ");
   return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${places(nodes)}`);
 }
 
-/** A picture of the page, if SCREENSHOTS names a folder for them. */
+/** Saves a screenshot of the page if SCREENSHOTS names a folder. */
 export async function screenshot(page, name, { fullPage = false } = {}) {
   const folder = process.env.SCREENSHOTS;
   if (!folder) return;
@@ -63,7 +63,7 @@ export async function screenshot(page, name, { fullPage = false } = {}) {
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage });
 }
 
-/** Whether the page is wider than its screen, so that a reader must scroll to the side; and what makes it so. */
+/** Returns elements that make the page wider than its screen; empty if the page fits. */
 export async function tooWide(page) {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth;

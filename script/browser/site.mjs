@@ -1,11 +1,11 @@
-// The published site, as a sandbox serves it and as it lies in a folder: SANDBOX names its sandbox.json, FOLDER the folder.
+// Tests of the documentation site, served by a sandbox and opened from a folder. SANDBOX names the sandbox.json, FOLDER the folder.
 //
-//   script/site                           all of it
-//   SCREENSHOTS=/tmp/pictures script/site keeps pictures of some pages, on a desk and in a pocket, light and dark
+//   script/site                           runs all tests
+//   SCREENSHOTS=/tmp/pictures script/site saves screenshots of some pages, on a desktop and a phone, light and dark
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -14,18 +14,18 @@ import { promisify } from "node:util";
 
 import { axe, openPage, screenshot, startBrowser, tooWide } from "./browser.mjs";
 
-const { base_url: base } = JSON.parse(readFileSync(process.env.SANDBOX, "utf8"));
+const { base_url: base, examples, partners } = JSON.parse(readFileSync(process.env.SANDBOX, "utf8"));
 const vectors = JSON.parse(readFileSync("spec/signing-vectors.json", "utf8"));
 const SHOWN = ["", "docs/index.html", "docs/signing.html", "docs/submit_measurement.html", "docs/errors.html", "docs/kits.html"];
 
 let browser;
-/** Every page of the site, by its address; found by following links. */
+/** The ids in each page of the site, by its URL. The first test fills it by following links. */
 const pages = new Map();
 before(async () => { browser = await startBrowser(); });
 after(() => browser.close());
 
-test("every link leads to something that is there", async () => {
-  const { page, faults, close } = await openPage(browser, { origin: base });
+test("every link leads to an existing page and anchor", async () => {
+  const { page, errors, close } = await openPage(browser, { origin: base });
   const queue = [`${base}/`];
   const anchors = [];
   const seen = new Set(queue);
@@ -48,16 +48,16 @@ test("every link leads to something that is there", async () => {
   }
   assert.ok(pages.size > 18, `${pages.size} pages`);
   for (const [from, target, anchor] of anchors) assert.ok(pages.get(target)?.has(anchor), `${from}: ${target}#${anchor}`);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(errors, []);
   await close();
 });
 
 for (const [screen, colors] of [["desktop", "light"], ["phone", "dark"], ["desktop", "dark"], ["phone", "light"]]) {
   const isShownOnly = (screen === "desktop") === (colors === "dark");
-  test(`on a ${screen}, ${colors}: nothing goes wrong, axe finds nothing, nothing is too wide`, async () => {
-    const { page, faults, close } = await openPage(browser, { screen, colors, origin: base });
+  test(`on a ${screen}, ${colors}: there are no errors, no axe violations, and nothing is too wide`, async () => {
+    const { page, errors, close } = await openPage(browser, { screen, colors, origin: base });
     const found = [];
-    // The other two are for the eye, and for the pages that differ most.
+    // Two of the four combinations cover only the pages that differ most.
     const addresses = isShownOnly ? SHOWN.map((path) => `${base}/${path}`) : [...pages.keys()];
     for (const address of addresses) {
       await page.goto(address);
@@ -68,12 +68,12 @@ for (const [screen, colors] of [["desktop", "light"], ["phone", "dark"], ["deskt
       found.push(...(await axe(page)).map((line) => `${path}: ${line}`), ...(await tooWide(page)).map((line) => `${path}: too wide: ${line}`));
     }
     assert.deepEqual(found, []);
-    assert.deepEqual(faults, []);
+    assert.deepEqual(errors, []);
     await close();
   });
 }
 
-/** Fills in the calculator and gives what it says. */
+/** Fills in the calculator and returns its output. */
 async function calculate(page, fields) {
   await page.evaluate((values) => {
     for (const [id, value] of Object.entries(values)) document.getElementById(id).value = value;
@@ -88,7 +88,7 @@ async function calculate(page, fields) {
   });
 }
 
-/** The fields of a request of the vectors. A text field of a page has no carriage return: such a body goes in as base64. */
+/** Returns the fields for a request of the vectors. A text field cannot contain a carriage return, so such a body is entered as base64. */
 function fieldsOf({ method, target, timestamp, nonce, secret, body, body_base64 }) {
   const isBase64 = body_base64 !== undefined || /\r/.test(body);
   const text = isBase64 ? (body_base64 ?? Buffer.from(body).toString("base64")) : body;
@@ -100,7 +100,7 @@ async function reproducesEveryVector(page) {
     const got = await calculate(page, { ...fieldsOf(vector), yours: vector.signature, theirs: vector.canonical_string });
     assert.equal(got.lines.join("\n"), vector.canonical_string, vector.name);
     assert.match(got.headers, new RegExp(`X-Partner-Signature: ${vector.signature}$`), vector.name);
-    assert.deepEqual([got.verdict, got.differences], ["Your signature is right.", ""], vector.name);
+    assert.deepEqual([got.verdict, got.differences], ["Your signature is correct.", ""], vector.name);
   }
   for (const { name, raw, raw_base64, canonical_query } of vectors.query_vectors) {
     const bytes = raw_base64 === undefined ? [...Buffer.from(raw)] : [...Buffer.from(raw_base64, "base64")];
@@ -112,49 +112,55 @@ async function reproducesEveryVector(page) {
   }
 }
 
-test("the calculator reproduces every vector, and asks nobody", async () => {
-  const { page, faults, close } = await openPage(browser, { origin: base });
+test("the calculator reproduces every vector without sending requests", async () => {
+  const { page, errors, close } = await openPage(browser, { origin: base });
   await page.goto(`${base}/docs/signing.html`, { waitUntil: "networkidle" });
-  const asked = [];
-  page.on("request", (request) => asked.push(request.url()));
+  const requests = [];
+  page.on("request", (request) => requests.push(request.url()));
   await reproducesEveryVector(page);
-  assert.deepEqual([faults, asked], [[], []]);
+  assert.deepEqual([errors, requests], [[], []]);
   await close();
 });
 
-test("the calculator names the mistake that another signature was made with", async () => {
+/** The mistakes that `partner explain` names as well: it reads the same file. */
+const { host, secret, cases } = JSON.parse(readFileSync("crates/partner/src/explain/cases.json", "utf8"));
+
+test("the calculator names each mistake from the signature alone", async () => {
   const { page, close } = await openPage(browser, { origin: base });
   await page.goto(`${base}/docs/signing.html`);
-  const { createHash, createHmac } = await import("node:crypto");
-  const { canonicalString } = await import(resolve("samples/node/partner.mjs"));
-  const vector = vectors.request_vectors.find(({ method, body }) => method === "POST" && body?.includes("34 ABC 123") && !/\r/.test(body));
-  const target = `${vector.target}?b=2&a=+`;
-  const body = Buffer.from(vector.body);
-  const right = canonicalString(vector.method, target, vector.timestamp, vector.nonce, body).split("\n");
-  const having = (at, value) => right.map((part, index) => (index === at ? value : part)).join("\n");
-  const sign = (text, key = vector.secret) => "sha256=" + createHmac("sha256", key).update(text).digest("hex");
-  const decoded = Buffer.from(vector.secret.replace(/=+$/, "").split("").map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("").match(/.{8}/g).map((byte) => parseInt(byte, 2)));
-  const spaced = createHash("sha256").update(JSON.stringify(JSON.parse(vector.body), null, 2)).digest("hex");
-  for (const [signature, words] of [
-    [sign(right.join("\n"), decoded), /decoded from base32/],
-    [sign(`${right.join("\n")}\n`), /ends with a line feed/],
-    [sign(having(2, "b=2&a=+")), /signed as it was sent/],
-    [sign(having(2, "a=%2B&b=2")), /plus in the query/],
-    [sign(having(3, `${vector.timestamp}000`)), /milliseconds/],
-    [sign(having(5, spaced)), /serialized again with spaces/],
-    [sign(right.join("\n")).toUpperCase(), /written differently/],
-    [sign("something else"), /none of the usual reasons/],
-  ]) {
-    const got = await calculate(page, { ...fieldsOf({ ...vector, target }), yours: signature });
-    assert.match(got.verdict, words);
+  const unnamed = [];
+  for (const { name, method, target, timestamp, nonce, body, signature, says } of cases) {
+    const raw = `${method} ${target} HTTP/1.1\nHost: ${host}\nX-Partner-Timestamp: ${timestamp}\nX-Partner-Nonce: ${nonce}\nX-Partner-Signature: ${signature}\n\n${body}`;
+    await page.evaluate(([text, key]) => {
+      document.getElementById("secret").value = key;
+      document.getElementById("raw").value = text;
+      document.getElementById("verdict").textContent = "";
+      document.getElementById("take").click();
+    }, [raw, secret]);
+    await page.waitForFunction(() => document.getElementById("verdict").textContent !== "");
+    const shown = await page.evaluate(() => ["verdict", "problem"].map((id) => document.getElementById(id)).filter((element) => !element.hidden).map((element) => element.textContent).join(" "));
+    const isNamed = says.length === 0 ? shown === "Your signature is correct." : says.every((words) => shown.includes(words));
+    if (!isNamed) unnamed.push(`${name}: ${shown}`);
   }
-  const got = await calculate(page, { ...fieldsOf({ ...vector, target }), theirs: `${having(2, "")}\n` });
-  assert.match(got.differences, /CANONICAL_QUERY: yours is ""/);
-  assert.match(got.differences, /7 lines/);
+  assert.deepEqual(unnamed, []);
   await close();
 });
 
-test("a request can be pasted as it is sent", async () => {
+test("the calculator names the mistake in a canonical string", async () => {
+  const { page, close } = await openPage(browser, { origin: base });
+  await page.goto(`${base}/docs/signing.html`);
+  const vector = vectors.request_vectors.find(({ method, body }) => method === "POST" && body?.includes("34 ABC 123") && !/\r/.test(body));
+  const lines = vector.canonical_string.split("\n");
+  for (const [theirs, words] of [
+    [lines.filter((line) => line !== "").join("\n"), /^The line of the empty query is missing; keep it, empty\.$/],
+    [`${vector.canonical_string}\n`, /line feed at its end/],
+    [lines.with(0, "post").join("\n"), /METHOD: yours is "post", expected "POST".*upper case/],
+    [lines.with(4, "another nonce").join("\n"), /^NONCE: yours is "another nonce"/],
+  ]) assert.match((await calculate(page, { ...fieldsOf(vector), theirs })).differences, words);
+  await close();
+});
+
+test("a raw request can be pasted", async () => {
   const { page, close } = await openPage(browser, { origin: base });
   await page.goto(`${base}/docs/signing.html`);
   const vector = vectors.request_vectors.find(({ method, body }) => method === "POST" && body?.startsWith("{") && !/\r/.test(body));
@@ -162,13 +168,13 @@ test("a request can be pasted as it is sent", async () => {
   await page.getByLabel("Request", { exact: true }).fill(`${vector.method} ${vector.target} HTTP/1.1\nHost: x\nX-Partner-Timestamp: ${vector.timestamp}\n`
     + `X-Partner-Nonce: ${vector.nonce}\nX-Partner-Signature: ${vector.signature}\n\n${vector.body}`);
   await page.getByLabel("Secret").fill(vector.secret);
-  await page.getByRole("button", { name: "Take over" }).click();
-  await page.getByText("Your signature is right.").waitFor();
+  await page.getByRole("button", { name: "Fill in" }).click();
+  await page.getByText("Your signature is correct.").waitFor();
   await close();
 });
 
-test("what is looked for is found, with the keyboard alone", async () => {
-  const { page, faults, close } = await openPage(browser, { origin: base });
+test("the search works with only the keyboard", async () => {
+  const { page, errors, close } = await openPage(browser, { origin: base });
   await page.goto(`${base}/docs/`);
   await page.keyboard.press("/");
   await page.keyboard.type("replay_detected");
@@ -179,12 +185,12 @@ test("what is looked for is found, with the keyboard alone", async () => {
   await page.keyboard.press("Enter");
   await page.waitForURL(`${base}/docs/errors.html#replay_detected`);
   await page.getByRole("searchbox").fill("zzzz");
-  await page.getByText("Nothing found.").waitFor();
-  assert.deepEqual(faults, []);
+  await page.getByText("No results.").waitFor();
+  assert.deepEqual(errors, []);
   await close();
 });
 
-test("a language that was chosen is chosen on every page, and colors stay", async () => {
+test("the chosen language and colors apply to every page", async () => {
   const { page, close } = await openPage(browser, { origin: base });
   await page.goto(`${base}/docs/start.html`);
   await page.getByRole("tab", { name: "Go" }).first().click();
@@ -207,29 +213,50 @@ test("a page can be read without scripts", async () => {
   await context.close();
 });
 
-test("the request of the sandbox's page works as it is copied", async () => {
+test("every command of the sandbox's page and of the getting-started page works as it is shown", async () => {
   const { page, close } = await openPage(browser, { origin: base });
-  await page.goto(`${base}/`);
-  const texts = await page.locator("#request ~ .tabs pre").allTextContents();
-  assert.equal(texts.length, 2);
   const folder = mkdtempSync(join(tmpdir(), "copied-"));
-  for (const text of texts) {
-    const { stdout } = await promisify(execFile)("bash", ["-euc", text], { cwd: folder, env: { ...process.env, http_proxy: "", HTTP_PROXY: "" } });
-    assert.equal(JSON.parse(stdout).status, "ok");
+  const [partner] = partners;
+  const environment = { ...process.env, http_proxy: "", HTTP_PROXY: "" };
+  const run = async (text, more = {}) => (await promisify(execFile)("bash", ["-euc", text], { cwd: folder, env: { ...environment, ...more } })).stdout;
+  const shown = (selector) => page.locator(selector).allTextContents();
+
+  await page.goto(`${base}/`);
+  const requests = await shown("#request ~ .tabs pre");
+  assert.equal(requests.length, 2);
+  for (const text of requests) assert.equal(JSON.parse(await run(text)).status, "ok");
+  const [measurement, ...others] = await shown("section:has(> #inspectors) pre");
+  assert.equal(others.length, 0);
+  assert.equal(JSON.parse(await run(measurement)).data.status, "pending");
+
+  await page.goto(`${base}/docs/start.html`);
+  const key = { PARTNER_BASE_URL: base, PARTNER_KEY_ID: partner.key_id, PARTNER_SECRET: partner.secret };
+  const files = { curl: "curl/partner.sh", Python: "python/partner.py", "Node.js": "node/partner.mjs" };
+  const interpreters = { curl: ["bash", "request.sh"], Python: ["python3", "request.py"], "Node.js": ["node", "request.mjs"] };
+  for (const [kit, [interpreter, file]] of Object.entries(interpreters)) {
+    await run(`curl --silent --fail --remote-name ${base}/docs/kits/${files[kit]}`);
+    const [first, example] = await shown(`[data-tab="${kit}"] pre`);
+    // A reader fills in a branch that the key can access, and an ID that was not used.
+    const write = example.replace(/"branch_code": "[^"]*"/, `"branch_code": "${examples.open_report.branch_code}"`).replace('"external_id": "', `"external_id": "${kit}-`);
+    assert.notEqual(write, example);
+    for (const [text, words] of [[first, /"status": ?"ok"|status: 'ok'|'status': 'ok'/], [write, /measurement_id/]]) {
+      writeFileSync(join(folder, file), text);
+      assert.match(await run(`${interpreter} ${file}`, key), words, `${kit}: ${text}`);
+    }
   }
   rmSync(folder, { recursive: true });
   await close();
 });
 
-test("from a folder, without a server, it reads, finds and calculates", async () => {
-  const { page, faults, close } = await openPage(browser, { origin: "file://" });
+test("pages, search and calculator work from a folder without a server", async () => {
+  const { page, errors, close } = await openPage(browser, { origin: "file://" });
   await page.goto(pathToFileURL(join(process.env.FOLDER, "docs/index.html")).href);
   await page.getByRole("searchbox").fill("rate limit");
   await page.locator("#found a").first().click();
   await page.getByRole("link", { name: "Signing", exact: true }).click();
-  // A click does not wait for the page that it leads to.
+  // A click does not wait for the page to load.
   await page.waitForURL("**/signing.html", { waitUntil: "load" });
   await reproducesEveryVector(page);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(errors, []);
   await close();
 });

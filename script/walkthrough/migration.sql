@@ -1,4 +1,4 @@
--- What partners remark on reports, byte for byte as sent.
+-- Partners' remarks on reports, with the exact bytes that were sent.
 SET LOCAL lock_timeout = '3s';
 CALL lock_tables('SHARE ROW EXCLUSIVE', 'inspections', 'partners');
 
@@ -12,4 +12,4 @@ CREATE TABLE inspection_remarks (
     PRIMARY KEY (id, organization_id),
     FOREIGN KEY (inspection_id, organization_id) REFERENCES inspections (id, organization_id)
 );
-COMMENT ON TABLE inspection_remarks IS 'What partners remark on reports.';
+COMMENT ON TABLE inspection_remarks IS 'Partners'' remarks on reports.';

@@ -1,4 +1,4 @@
-//! The state that requests share.
+//! The shared state of requests.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use partner_api_store::standby::{Reader, Standbys};
 
 use crate::admission::Caller;
 use crate::observability::Instruments;
-use crate::recorder::{Outcome, RecordError, Recorder, UnderWay};
+use crate::recorder::{InFlight, Outcome, RecordError, Recorder};
 use crate::storage::Storage;
 
-/// The state that requests share; cheap to clone.
+/// The shared state of requests; cheap to clone.
 ///
-/// What may wait for the database is had for a [`Caller`] alone, whose request's deadline it keeps (REQ-12):
+/// The database can only be used on behalf of a [`Caller`], so that every wait for it respects the request's deadline (REQ-12):
 ///
 /// ```compile_fail,E0609
-/// async fn for_ever(context: &partner_api::context::Context) {
+/// async fn wait_forever(context: &partner_api::context::Context) {
 ///     let _ = context.pool.get().await;
 /// }
 /// ```
@@ -31,27 +31,27 @@ use crate::storage::Storage;
 pub struct Context(Arc<Shared>);
 
 struct Shared {
-    waited_for: WaitedFor,
+    services: BlockingServices,
     state: State,
 }
 
-/// What requests wait for.
-pub struct WaitedFor {
-    /// Connections for reads.
+/// The services that requests wait for.
+pub struct BlockingServices {
+    /// Connections for requests.
     pub pool: Pool,
-    /// Where reads go that may be a little behind; none: they go to the primary.
+    /// Standbys for reads that may lag; `None` sends them to the primary.
     pub standbys: Option<Arc<Standbys>>,
     /// Records measurements.
     pub recorder: Recorder,
 }
 
-/// What requests share beside it.
+/// The state that requests use without waiting for the database.
 pub struct State {
-    /// What is measured on the way.
+    /// The instruments of requests.
     pub instruments: Instruments,
     /// Photos and PDFs.
     pub storage: Storage,
-    /// The address under which partners reach the service, without a slash at its end.
+    /// The URL under which partners reach the service, without a trailing slash.
     pub public_url: String,
     /// The deployment's environment.
     pub environment: Environment,
@@ -60,50 +60,58 @@ pub struct State {
 }
 
 impl Context {
-    /// Shares a state.
-    pub fn new(waited_for: WaitedFor, state: State) -> Self {
-        Context(Arc::new(Shared { waited_for, state }))
+    /// Creates the shared state.
+    pub fn new(services: BlockingServices, state: State) -> Self {
+        Context(Arc::new(Shared { services, state }))
     }
 
-    /// A connection for the caller's request: until its deadline, and out of its key's share of the pool.
+    /// Takes a connection for the caller's request, until its deadline and within its key's connection quota.
     ///
     /// # Errors
-    /// When there is none in time.
+    /// If none is available in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
         let began = Instant::now();
-        let taking = Connection::take_of_share(&self.0.waited_for.pool, &caller.key().share, caller.deadline());
-        let taken = stage(Stage::Connection, taking).await;
-        self.instruments.waited_for_connection(began.elapsed(), taken.is_ok());
-        taken
+        let taking =
+            Connection::take_within_quota(&self.0.services.pool, &caller.key().connection_quota, caller.deadline());
+        let connection = stage(Stage::Connection, taking).await;
+        self.instruments
+            .waited_for_connection(began.elapsed(), connection.is_ok());
+        connection
     }
 
-    /// The same for what only reads, and may be behind by as much as the configuration allows (`read_max_lag`).
+    /// Like [`db`](Self::db), for reads that may lag by up to `read_max_lag` of the configuration.
     ///
     /// # Errors
-    /// When there is none in time.
+    /// If none is available in time.
     pub async fn reader(&self, caller: &Caller) -> Result<Reader, DbError> {
-        let WaitedFor { pool, standbys, .. } = &self.0.waited_for;
+        let BlockingServices { pool, standbys, .. } = &self.0.services;
         let began = Instant::now();
-        let taking = Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline());
-        let taken = stage(Stage::Connection, taking).await;
-        self.instruments.waited_for_connection(began.elapsed(), taken.is_ok());
-        taken
+        let taking = Reader::take_within_quota(
+            pool,
+            standbys.as_ref(),
+            &caller.key().connection_quota,
+            caller.deadline(),
+        );
+        let connection = stage(Stage::Connection, taking).await;
+        self.instruments
+            .waited_for_connection(began.elapsed(), connection.is_ok());
+        connection
     }
 
-    /// Records the package of the caller's request, or applies it: see [`Recorder::submit`].
+    /// Records the package of the caller's request, and applies it if its report is open; see [`Recorder::submit`].
     ///
     /// # Errors
-    /// When it is not known what became of it, at the request's deadline at the latest.
+    /// If the outcome is unknown. Returns by the request's deadline.
     pub async fn record(&self, caller: &Caller, package: Package) -> Result<Outcome, RecordError> {
-        let recording = self.0.waited_for.recorder.submit(package, caller.deadline());
+        let recording = self.0.services.recorder.submit(package, caller.deadline());
         stage(Stage::Recorder, recording).await
     }
 }
 
 impl Context {
-    /// What of measurements is under way.
-    pub fn measurements_under_way(&self) -> UnderWay {
-        self.0.waited_for.recorder.under_way()
+    /// Returns the amounts of unfinished measurements.
+    pub fn measurements_in_flight(&self) -> InFlight {
+        self.0.services.recorder.in_flight()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The errors of the partners' API.
+//! The errors of the partner API.
 
 use partner_api_gateway as gateway;
 

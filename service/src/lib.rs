@@ -1,8 +1,8 @@
 //! The partner API's service. The program around it is the crate `partner-api-cli`.
 //!
-//! A request passes through three layers: [`gateway`], [`endpoints`], [`partner_api_store`]. What two endpoints share is pure and
-//! lives in [`partner_api_domain`], or is SQL and lives in [`partner_api_store`]. [`generated`] comes from the OpenAPI document and
-//! is never edited.
+//! A request passes through three layers: [`gateway`], [`endpoints`], [`partner_api_store`]. Code that two endpoints share is
+//! in [`partner_api_domain`] if it is pure, and otherwise in [`partner_api_store`]. [`generated`] comes from the OpenAPI document
+//! and is never edited.
 
 pub mod admission;
 pub mod config;
@@ -13,6 +13,7 @@ pub mod gateway;
 // Formatted by the generator.
 #[rustfmt::skip]
 pub mod generated;
+pub mod inspectors;
 pub mod logging;
 pub mod observability;
 pub mod plausible;

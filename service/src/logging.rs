@@ -1,7 +1,7 @@
 //! Logs to standard error: text on a terminal, one JSON object per line otherwise.
 //!
-//! A dedicated thread writes the lines from a bounded buffer, so that logging never blocks on an unread pipe, a full disk or a
-//! stopped terminal. Lines that do not fit into the buffer are dropped, and a warning reports their number.
+//! A dedicated thread writes the lines from a bounded buffer. Logging therefore never blocks on an unread pipe, a full disk or
+//! a stopped terminal. Lines that do not fit into the buffer are dropped, and a warning reports their number.
 
 use std::backtrace::Backtrace;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
@@ -19,7 +19,7 @@ use tracing_subscriber::{Layer, Registry, fmt, layer::SubscriberExt, util::Subsc
 const WAITING_LINES: usize = 8_192;
 
 /// Levels for libraries that are too verbose at `info`; the configured level can override them.
-const QUIET: &str = "refinery_core=warn,tokio_postgres=warn";
+const LIBRARY_LEVELS: &str = "refinery_core=warn,tokio_postgres=warn";
 
 /// Counts dropped lines; a process has one log.
 static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
@@ -150,7 +150,7 @@ impl Write for Sink {
 /// If the level is not valid.
 pub fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
     EnvFilter::builder()
-        .parse(format!("{QUIET},{level}"))
+        .parse(format!("{LIBRARY_LEVELS},{level}"))
         .map_err(|error| LoggingError::Level(level.to_owned(), error))
 }
 

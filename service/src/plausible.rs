@@ -1,11 +1,10 @@
-//! The values of measurement points that the document takes for possible (MEA-17).
+//! The plausible ranges of measured values (MEA-17).
 
 use rust_decimal::Decimal;
 
 use crate::generated::types::MeasurementRequest;
 
-/// Which values of a point the document takes for possible: its least and its greatest. None where it says nothing of the
-/// point.
+/// Returns the plausible range of a point's values according to the contract, or `None` if the contract has none for it.
 pub fn documented(code: &str) -> Option<(Decimal, Decimal)> {
     let mut ranges = MeasurementRequest::MEASUREMENTS_PLAUSIBLE_RANGES.iter();
     let range = ranges.find(|range| range.name == code)?;
@@ -14,7 +13,7 @@ pub fn documented(code: &str) -> Option<(Decimal, Decimal)> {
 
 #[cfg(test)]
 mod tests {
-    use partner_api_domain::plausible::{Narrowed, is_plausible};
+    use partner_api_domain::plausible::{NarrowedRange, is_plausible};
 
     use super::*;
 
@@ -24,7 +23,7 @@ mod tests {
 
     /// MEA-17
     #[test]
-    fn newtons_are_no_kilonewtons() {
+    fn a_force_in_newtons_is_implausible_in_kilonewtons() {
         let table = [
             ("BRAKE_FRONT_LEFT", "2.85", true),
             ("BRAKE_FRONT_LEFT", "2850", false),
@@ -37,12 +36,12 @@ mod tests {
             ("SLIP_FRONT", "-950", false),
             ("DYNO_MEASURED_HP", "146.5", true),
             ("DYNO_MEASURED_HP", "-1", false),
-            // Of what the document does not know it says nothing.
+            // The contract has no range for this point.
             ("ABS", "99999999", true),
         ];
         for (code, value, plausible) in table {
             assert_eq!(
-                is_plausible(documented(code), number(value), Narrowed::default()),
+                is_plausible(documented(code), number(value), NarrowedRange::default()),
                 plausible,
                 "{code} {value}"
             );
@@ -50,8 +49,9 @@ mod tests {
     }
 
     #[test]
-    fn the_table_that_partners_read_has_these_ranges() {
-        let rows = crate::gateway::public::SPEC_YAML.lines().filter_map(|line| {
+    fn the_table_of_the_contract_has_the_same_ranges() {
+        let document = include_str!("../../spec/partner-api.yaml");
+        let rows = document.lines().filter_map(|line| {
             let cells: Vec<&str> = line.trim().strip_prefix("| `")?.split('|').map(str::trim).collect();
             let (minimum, maximum) = cells.get(3)?.split_once(" to ")?;
             let code = cells.first()?.trim_end_matches('`').to_string();
@@ -64,8 +64,8 @@ mod tests {
 
     /// MEA-17
     #[test]
-    fn an_organisation_narrows_and_never_widens() {
-        let narrowed = |minimum: &str, maximum: &str| Narrowed {
+    fn an_organization_can_narrow_a_range_but_not_widen_it() {
+        let narrowed = |minimum: &str, maximum: &str| NarrowedRange {
             minimum: minimum.parse().ok(),
             maximum: maximum.parse().ok(),
         };

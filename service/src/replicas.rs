@@ -1,5 +1,5 @@
-//! Heartbeats of replicas. Each replica updates its row every few seconds, for operators and for `secrets rekey`, which checks
-//! that all replicas accept the new master key.
+//! Heartbeats of replicas. Each replica updates its row every few seconds. Operators read the rows, and `secrets rekey` uses
+//! them to check that all replicas accept the new master key.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use partner_api_store::statement;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::admission::Lately;
+use crate::admission::AdmissionHealth;
 
 /// The heartbeat interval.
-const EVERY: Duration = Duration::from_secs(5);
+const INTERVAL: Duration = Duration::from_secs(5);
 
 /// The timeout of a heartbeat.
-const BOUND: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The seconds without a heartbeat after which a replica counts as gone.
 pub const GONE_AFTER_S: f64 = 20.0;
 
 statement! {
-    SEEN = "INSERT INTO replicas (id, host, address, environment, version, master_keys) VALUES ($1, $2, $3, $4, $5, $6) \
+    HEARTBEAT = "INSERT INTO replicas (id, host, address, environment, version, master_keys) VALUES ($1, $2, $3, $4, $5, $6) \
             ON CONFLICT (id) DO UPDATE SET seen_at = now()";
-    FORGET = "DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'";
+    DELETE_OLD = "DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'";
     LIST = "SELECT id, host, address, environment, version, master_keys, started_at, seen_at FROM replicas \
             WHERE seen_at > now() - make_interval(secs => $1) ORDER BY started_at, id";
 }
@@ -57,7 +57,7 @@ pub struct Replica {
 /// Lists the running replicas.
 ///
 /// # Errors
-/// If the database does not answer.
+/// If the database does not respond.
 pub async fn list(connection: &Connection) -> Result<Vec<Replica>, DbError> {
     let rows = connection.query(LIST, &[&GONE_AFTER_S]).await?;
     rows.iter()
@@ -76,32 +76,32 @@ pub async fn list(connection: &Connection) -> Result<Vec<Replica>, DbError> {
         .collect()
 }
 
-/// Sends heartbeats forever, and records successes in `lately`.
-pub(crate) async fn keep_seen(
+/// Sends heartbeats forever, and records successes in `health`.
+pub(crate) async fn send_heartbeats(
     pool: Pool,
     address: SocketAddr,
     environment: Environment,
     master_key: MasterKey,
-    lately: Lately,
+    health: AdmissionHealth,
 ) {
     let id = Uuid::now_v7();
     let host =
         nix::unistd::gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
     let (address, environment) = (address.to_string(), environment.as_str());
-    let (version, master_keys) = (env!("CARGO_PKG_VERSION"), master_key.checks());
+    let (version, master_keys) = (env!("CARGO_PKG_VERSION"), master_key.fingerprints());
     let mut failing = false;
     loop {
-        let seen = async {
-            let connection = Connection::take(&pool, BOUND).await?;
+        let heartbeat = async {
+            let connection = Connection::take(&pool, TIMEOUT).await?;
             connection
-                .execute(SEEN, &[&id, &host, &address, &environment, &version, &master_keys])
+                .execute(HEARTBEAT, &[&id, &host, &address, &environment, &version, &master_keys])
                 .await?;
-            connection.execute(FORGET, &[]).await
+            connection.execute(DELETE_OLD, &[]).await
         };
-        match seen.await {
+        match heartbeat.await {
             Ok(_) => {
                 failing = false;
-                lately.wrote();
+                health.record_write();
             }
             Err(error) if !failing => {
                 failing = true;
@@ -109,6 +109,6 @@ pub(crate) async fn keep_seen(
             }
             Err(_) => {}
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(INTERVAL).await;
     }
 }

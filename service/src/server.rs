@@ -10,16 +10,17 @@ use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
 use partner_api_store::DbError;
 use partner_api_store::directory::{self, Directory};
-use partner_api_store::partitions::{ANSWER_HISTORY, ANSWER_HISTORY_EVERY};
+use partner_api_store::partitions::{ANSWER_HISTORY, ANSWER_HISTORY_INTERVAL};
 use partner_api_store::secrets::{MasterKey, is_open_to_others, purpose};
 use partner_api_store::standby::Standbys;
 use thiserror::Error;
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Meter, nonces};
-use crate::context::{Context, State, WaitedFor};
+use crate::context::{BlockingServices, Context, State};
 use crate::gateway::{Gateway, GatewayParts, IpLimit, Reporter, Settings};
-use crate::observability::{self, InMemory, Instruments, Internal, InternalRoutes, Watched};
+use crate::inspectors::{self, InspectorState, MakeInspectorRoutes};
+use crate::observability::{self, InMemory, Instruments, Internal, Watched};
 #[cfg(feature = "render")]
 use crate::publishing::Renderers;
 use crate::recorder::{self, Recorder};
@@ -41,29 +42,12 @@ pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + S
 pub struct Addresses {
     /// The URL under which partners reach the server.
     pub public_url: String,
-    /// The address of the internal listener, if there is one.
-    pub internal: Option<SocketAddr>,
+    /// The address of the inspectors' listener, if there is one.
+    pub inspectors: Option<SocketAddr>,
 }
 
-/// Creates the pages that are served beside the API.
+/// Creates the pages that are served in addition to the API.
 pub type MakePages = Box<dyn FnOnce(&Addresses) -> Pages + Send>;
-
-/// Creates the routes of the internal listener other than `/live`, `/ready` and `/metrics`.
-pub type MakeInternalRoutes = fn(InternalState) -> InternalRoutes;
-
-/// The state that the other routes of the internal listener share.
-pub struct InternalState {
-    /// The state of the service.
-    pub context: Context,
-    /// Connections for requests.
-    pub pool: Pool,
-    /// Reports answered requests.
-    pub reporter: Reporter,
-    /// Proxies whose `X-Forwarded-For` is believed.
-    pub trusted_proxies: TrustedProxies,
-    /// The timeout for receiving a request's body.
-    pub body_timeout: Duration,
-}
 
 /// The parts of a server.
 pub struct ServerParts {
@@ -71,6 +55,8 @@ pub struct ServerParts {
     pub listen: SocketAddr,
     /// The address of the internal listener, if there is one.
     pub internal_listen: Option<SocketAddr>,
+    /// The address of the inspectors' listener, if there is one. It is not bound without `inspector_routes`.
+    pub inspectors_listen: Option<SocketAddr>,
     /// The URL under which partners reach the server; `None` derives it from the address.
     pub public_url: Option<String>,
     /// The TLS certificate and key; `None` serves HTTP without TLS.
@@ -91,10 +77,10 @@ pub struct ServerParts {
     pub standbys: Option<Arc<Standbys>>,
     /// Opens the object storage.
     pub storage: OpenStorage,
-    /// Creates the pages that are served beside the API.
+    /// Creates the pages that are served in addition to the API.
     pub pages: MakePages,
-    /// Creates the other routes of the internal listener.
-    pub internal_routes: Option<MakeInternalRoutes>,
+    /// Creates the routes of the inspectors' listener.
+    pub inspector_routes: Option<MakeInspectorRoutes>,
     /// Decrypts secrets and derives other keys.
     pub master_key: MasterKey,
     /// Requests per minute and client address; 0 means no limit.
@@ -103,7 +89,7 @@ pub struct ServerParts {
     pub trusted_proxies: TrustedProxies,
     /// The timeout for receiving a request's body.
     pub body_timeout: Duration,
-    /// The timeout for answering a request.
+    /// The timeout for processing a request.
     pub request_timeout: Duration,
     /// The trace collector, if any.
     pub traces: Option<traces::Settings>,
@@ -115,29 +101,39 @@ pub struct ServerParts {
 /// An error while starting the server.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The database did not answer, or is not migrated.
-    #[error("the database cannot be used: {0}")]
+    /// The database did not respond, or is not migrated.
+    #[error("failed to use the database: {0}")]
     Db(#[from] DbError),
     /// The object storage cannot be used.
-    #[error("the object storage cannot be used: {0}")]
+    #[error(transparent)]
     Storage(#[from] StorageError),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {reason}")]
+    #[error("failed to listen on {address}: {reason}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
     /// The internal address cannot be listened on.
     #[error(
-        "cannot listen on {address} for /live, /ready and /metrics: {reason}; give another address with --internal-listen, or \
+        "failed to listen on {address} for /live, /ready and /metrics: {reason}; give another address with --internal-listen, or \
          `off`"
     )]
     InternalListen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
+        reason: std::io::Error,
+    },
+    /// The inspectors' address cannot be listened on.
+    #[error(
+        "failed to listen on {address} for the inspectors' page: {reason}; give another address with --inspectors-listen, or `off`"
+    )]
+    InspectorsListen {
+        /// The address.
+        address: SocketAddr,
+        /// The reason.
         reason: std::io::Error,
     },
     /// The certificate for TLS, or its key, cannot be used.
@@ -154,6 +150,8 @@ pub struct RunningServer {
     pub address: SocketAddr,
     /// The address of the internal listener.
     pub internal_address: Option<SocketAddr>,
+    /// The address of the inspectors' listener.
+    pub inspectors_address: Option<SocketAddr>,
     /// The address under which partners reach it.
     pub public_url: String,
     /// The shared state of requests.
@@ -165,6 +163,7 @@ pub struct RunningServer {
     /// The current certificate, if the server uses TLS.
     pub tls: Option<Tls>,
     server: Running,
+    inspectors: Option<Running>,
     internal: Option<Internal>,
     traces: Option<Traces>,
     background: JoinSet<()>,
@@ -175,16 +174,28 @@ pub struct RunningServer {
 /// Starts a server.
 ///
 /// # Errors
-/// If the database does not answer, the address is taken, or the certificate cannot be used.
+/// If the database does not respond, the address is already in use, or the certificate cannot be used.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let tls = parts.tls.map(|files| Tls::open(files, is_open_to_others)).transpose()?;
     let traces = parts.traces.as_ref();
     let traces = traces
         .map(|settings| Traces::start(settings, parts.environment))
         .transpose()?;
-    // Bound first, because its fixed default port is the most likely to be taken.
-    let bind_internal = |address| bind_internal(address, parts.internal_routes.is_some());
-    let internal = parts.internal_listen.map(bind_internal).transpose()?;
+    // Bound first, because their fixed default ports are the most likely to be in use.
+    let internal = parts.internal_listen.map(|address| {
+        Listener::bind(address, observability::limits(&parts.trusted_proxies))
+            .map_err(|reason| StartError::InternalListen { address, reason })
+    });
+    let internal = internal.transpose()?;
+    let inspectors = parts
+        .inspectors_listen
+        .zip(parts.inspector_routes)
+        .map(|(address, make)| {
+            Listener::bind(address, inspectors::limits(&parts.trusted_proxies))
+                .map(|listener| (listener, make))
+                .map_err(|reason| StartError::InspectorsListen { address, reason })
+        });
+    let inspectors = inspectors.transpose()?;
     nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
     ANSWER_HISTORY.prepare(&parts.admission_pool).await?;
     let directory = Directory::load(
@@ -234,10 +245,10 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         None => RequestLog::off(),
     };
     let instruments = Instruments::default();
-    let waited_for = WaitedFor {
+    let services = BlockingServices {
         pool: parts.pool.clone(),
         standbys: parts.standbys.clone(),
-        recorder: Recorder::start(parts.recorder_pool, recorder::ATTEMPT_WITHIN),
+        recorder: Recorder::start(parts.recorder_pool, recorder::ATTEMPT_TIMEOUT),
     };
     let state = State {
         instruments: instruments.clone(),
@@ -246,7 +257,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         environment: parts.environment,
         cursor_key: parts.master_key.derive(purpose::CURSORS),
     };
-    let context = Context::new(waited_for, state);
+    let context = Context::new(services, state);
     let reporter = Reporter::new(request_log.clone(), instruments);
     let trusted_proxies = settings.trusted_proxies.clone();
     let gateway = Gateway::new(GatewayParts {
@@ -257,21 +268,31 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         reporter: reporter.clone(),
         pages: (parts.pages)(&Addresses {
             public_url: public_url.clone(),
-            internal: internal.as_ref().map(Listener::address),
+            inspectors: inspectors.as_ref().map(|(listener, _)| listener.address()),
         }),
         context: context.clone(),
         traces: traces.clone(),
     });
     let serving = gateway.clone();
-    let handler = move |peer, request| serving.clone().answer(peer, request);
+    let handler = move |peer, request| serving.clone().respond(peer, request);
     let mut background = JoinSet::new();
     let server = match tls.clone() {
         None => listener.serve(handler),
         Some(tls) => {
-            background.spawn(tls.clone().keep_fresh()?);
+            background.spawn(tls.clone().watch_files()?);
             listener.serve_tls(tls, handler)
         }
     };
+    let inspectors = inspectors.map(|(listener, make)| {
+        let routes = make(InspectorState {
+            context: context.clone(),
+            pool: parts.pool.clone(),
+            reporter,
+            trusted_proxies,
+            body_timeout: parts.body_timeout,
+        });
+        listener.serve(move |peer, request| routes(peer, request))
+    });
     let internal = internal.map(|listener| {
         let (watching, measured) = (gateway.clone(), context.clone());
         let watched = Watched {
@@ -283,7 +304,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
                 InMemory {
                     admission_waiting: load.admission_waiting,
                     unverified_bytes: load.unverified_bytes,
-                    measurements: measured.measurements_under_way(),
+                    measurements: measured.measurements_in_flight(),
                 }
             }),
             directory: directory.clone(),
@@ -292,17 +313,8 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
             connections: server.watch(),
             tls: tls.clone(),
         };
-        let routes = parts.internal_routes.map(|make| {
-            make(InternalState {
-                context: context.clone(),
-                pool: parts.pool.clone(),
-                reporter,
-                trusted_proxies,
-                body_timeout: parts.body_timeout,
-            })
-        });
         let pool = parts.pool.clone();
-        let (internal, sampling) = observability::start(listener, watched, pool, request_log_days, routes);
+        let (internal, sampling) = observability::start(listener, watched, pool, request_log_days);
         background.spawn(sampling);
         internal
     });
@@ -310,26 +322,28 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     if let Some(standbys) = parts.standbys {
         background.spawn(standbys.watch(parts.admission_pool.clone()));
     }
-    background.spawn(replicas::keep_seen(
+    background.spawn(replicas::send_heartbeats(
         parts.admission_pool.clone(),
         server.address,
         parts.environment,
         parts.master_key,
-        meter.lately().clone(),
+        meter.health().clone(),
     ));
-    background.spawn(ANSWER_HISTORY.keep(parts.admission_pool.clone(), ANSWER_HISTORY_EVERY));
-    background.spawn(nonces::PARTITIONS.keep(parts.admission_pool, nonces::MAINTENANCE));
+    background.spawn(ANSWER_HISTORY.maintain_forever(parts.admission_pool.clone(), ANSWER_HISTORY_INTERVAL));
+    background.spawn(nonces::PARTITIONS.maintain_forever(parts.admission_pool, nonces::MAINTENANCE));
     #[cfg(feature = "render")]
     let renderers = Renderers::start(parts.renderers, &parts.pool, &context.storage);
     Ok(RunningServer {
         address: server.address,
         internal_address: internal.as_ref().map(Internal::address),
+        inspectors_address: inspectors.as_ref().map(|running| running.address),
         public_url,
         context,
         gateway,
         request_log,
         tls,
         server,
+        inspectors,
         internal,
         traces,
         background,
@@ -338,13 +352,8 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     })
 }
 
-fn bind_internal(address: SocketAddr, has_routes: bool) -> Result<Listener, StartError> {
-    Listener::bind(address, observability::limits(has_routes))
-        .map_err(|reason| StartError::InternalListen { address, reason })
-}
-
 impl RunningServer {
-    /// Makes `/ready` answer 503 from now on, so that load balancers move their traffic. Requests are still served.
+    /// Makes `/ready` return 503 from now on, so that load balancers move their traffic. Requests are still served.
     pub fn set_not_ready(&self) {
         if let Some(internal) = &self.internal {
             internal.set_not_ready();
@@ -369,6 +378,9 @@ impl RunningServer {
         self.request_log.stop(left).await;
         if let Some(traces) = self.traces {
             traces.stop().await;
+        }
+        if let Some(inspectors) = self.inspectors {
+            inspectors.stop(observability::STOP_TIMEOUT).await;
         }
         if let Some(internal) = self.internal {
             internal.stop().await;

@@ -1,8 +1,8 @@
 //! Traces of requests, sent to an OpenTelemetry collector (OTLP over HTTP). Off unless a collector is configured.
 //!
 //! The ID of a trace is the request's ID without dashes. While a request runs, its task records its [`Stage`]s. After the
-//! response, spans are created from them, and a dedicated thread sends these from a bounded queue. A slow or missing collector
-//! costs traces but never delays a request.
+//! response, spans are created from them, and a dedicated thread sends these from a bounded queue. If the collector is slow or
+//! unreachable, spans are dropped and no request is delayed.
 //!
 //! Spans carry the same data as the request log (SVC-5): no path, query, body, signature or value of a statement.
 
@@ -19,7 +19,7 @@ use opentelemetry_sdk::trace::{
 };
 use partner_api_gateway::{Reason, Record};
 use partner_api_signing::Environment;
-use partner_api_store::stages::{Noted, Stage};
+use partner_api_store::stages::{Stage, TimedStage};
 use uuid::Uuid;
 
 /// The service's name at the collector, unless `OTEL_SERVICE_NAME` sets it.
@@ -103,8 +103,8 @@ impl Traces {
         })
     }
 
-    /// Queues the trace of an answered request, if it is sampled.
-    pub(crate) fn tell(&self, record: &Record, stages: Vec<Noted>) {
+    /// Queues the trace of a completed request, if it is sampled.
+    pub(crate) fn export(&self, record: &Record, stages: Vec<TimedStage>) {
         if !self.is_traced(record) {
             return;
         }
@@ -118,10 +118,10 @@ impl Traces {
             .with_attributes(attributes(record))
             .start_with_context(&self.tracer, &Context::new());
         if record.status >= 500 {
-            request.set_status(Status::error(record.reason.map_or("", Reason::word)));
+            request.set_status(Status::error(record.reason.map_or("", Reason::as_str)));
         }
         let request = Context::new().with_span(request);
-        for Noted { stage, began, ended } in stages {
+        for TimedStage { stage, began, ended } in stages {
             let mut builder = SpanBuilder::from_name(stage.name()).with_start_time(at(began));
             if let Stage::Statement(_) = stage {
                 builder = builder
@@ -149,7 +149,7 @@ impl Traces {
     }
 }
 
-/// The attributes of a request, as in the request log.
+/// Returns the attributes of a request, as in the request log.
 fn attributes(record: &Record) -> Vec<KeyValue> {
     let mut attributes = vec![
         KeyValue::new("http.request.method", record.method),
@@ -161,7 +161,7 @@ fn attributes(record: &Record) -> Vec<KeyValue> {
     let words = [
         ("operation", record.operation),
         ("error.type", record.code),
-        ("reason", record.reason.map(Reason::word)),
+        ("reason", record.reason.map(Reason::as_str)),
     ];
     attributes.extend(
         words

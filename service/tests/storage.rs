@@ -1,4 +1,4 @@
-//! The object stores: a folder with links of our own, and an S3-compatible server over real HTTP.
+//! The object stores: a folder with signed links, and an S3-compatible server over real HTTP.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{net::Ipv4Addr, path::Path, time::Duration};
@@ -26,7 +26,7 @@ async fn read(storage: &Storage, key: &str) -> (u64, String, Vec<u8>) {
     (object.content_length, object.content_type, pieces.concat())
 }
 
-/// The parts of a link of ours: key, expires, signature.
+/// Returns the key, the expiry time and the signature of a signed link.
 fn parts(link: &PresignedUrl) -> (String, i64, String) {
     let url = Url::parse(&link.url).unwrap();
     let value = |name: &str| {
@@ -54,7 +54,7 @@ async fn put_read_and_replace(storage: &Storage) {
         (JPEG.len() as u64, "image/jpeg".to_owned(), JPEG.to_vec())
     );
 
-    // More than one piece.
+    // Large enough to be read in several chunks.
     let large = Bytes::from(vec![b'x'; 3_000_000]);
     storage
         .put("reports/large.pdf", large.clone(), "application/pdf")
@@ -64,21 +64,15 @@ async fn put_read_and_replace(storage: &Storage) {
     assert_eq!((length, content_type.as_str()), (3_000_000, "application/pdf"));
     assert!(bytes == large);
 
-    // Who reads an object that is deleted reads it to its end; deleting it again is as good.
-    let mut reading = storage.stream("reports/large.pdf").await.unwrap();
-    let mut bytes = reading.stream.try_next().await.unwrap().unwrap().to_vec();
+    // An object can be deleted twice.
     for _ in 0..2 {
         storage.delete("reports/large.pdf").await.unwrap();
     }
     assert!(!storage.exists("reports/large.pdf").await.unwrap());
-    while let Some(piece) = reading.stream.try_next().await.unwrap() {
-        bytes.extend_from_slice(&piece);
-    }
-    assert!(bytes == large);
 
     for key in ["../outside.jpg", "/etc/passwd", "a//b", ""] {
-        let refused = storage.put(key, Bytes::new(), "image/jpeg").await;
-        assert!(matches!(refused, Err(StorageError::InvalidKey)), "{key}");
+        let rejected = storage.put(key, Bytes::new(), "image/jpeg").await;
+        assert!(matches!(rejected, Err(StorageError::InvalidKey)), "{key}");
         assert!(
             matches!(storage.stream(key).await, Err(StorageError::InvalidKey)),
             "{key}"
@@ -88,23 +82,92 @@ async fn put_read_and_replace(storage: &Storage) {
             "{key}"
         );
     }
-    let refused = storage.put("a.jpg", Bytes::new(), "application/pdf").await;
-    assert!(matches!(refused, Err(StorageError::ContentType { .. })));
+    let rejected = storage.put("a.jpg", Bytes::new(), "application/pdf").await;
+    assert!(matches!(rejected, Err(StorageError::ContentType { .. })));
 }
 
 #[tokio::test]
-async fn a_folder_keeps_what_is_put_into_it() {
+async fn a_folder_stores_objects() {
     let temporary = tempfile::tempdir().unwrap();
     put_read_and_replace(&folder(&temporary.path().join("made/here"))).await;
-    // A second start finds it.
+    // The objects are still there after a restart.
     let again = folder(&temporary.path().join("made/here"));
     assert!(again.exists(KEY).await.unwrap());
     assert!(again.serves_links());
 }
 
+/// Returns how many files below a folder this process has open.
+#[cfg(target_os = "linux")]
+fn open_files(folder: &Path) -> usize {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
+    let open = descriptors.filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok());
+    open.filter(|file| file.starts_with(folder)).count()
+}
+
+/// REQ-13
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn any_number_of_reads_opens_at_most_64_files_at_a_time() {
+    let temporary = tempfile::tempdir().unwrap();
+    let storage = folder(temporary.path());
+    storage
+        .put(KEY, vec![b'x'; 200_000].into(), "image/jpeg")
+        .await
+        .unwrap();
+    let mut reads = tokio::task::JoinSet::new();
+    for _ in 0..2_000 {
+        let storage = storage.clone();
+        reads.spawn(async move { read(&storage, KEY).await.2.len() });
+    }
+    let mut most = 0;
+    while let Some(length) = reads.join_next().await {
+        assert_eq!(length.unwrap(), 200_000);
+        most = most.max(open_files(temporary.path()));
+    }
+    assert!((1..=64).contains(&most), "{most}");
+}
+
+/// REQ-13
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn reads_that_do_not_go_on_keep_no_file_open() {
+    let temporary = tempfile::tempdir().unwrap();
+    let storage = folder(temporary.path());
+    let large: Vec<u8> = (0..3_000_000_u32).map(|number| number as u8).collect();
+    storage.put(KEY, large.clone().into(), "image/jpeg").await.unwrap();
+    let mut reads = Vec::new();
+    for _ in 0..20 {
+        let mut read = storage.stream(KEY).await.unwrap();
+        let part = read.stream.try_next().await.unwrap().unwrap();
+        reads.push((read, part.to_vec()));
+    }
+    assert_eq!(open_files(temporary.path()), 0);
+    for (mut read, mut bytes) in reads {
+        while let Some(part) = read.stream.try_next().await.unwrap() {
+            bytes.extend_from_slice(&part);
+        }
+        assert!(bytes == large);
+    }
+}
+
+#[tokio::test]
+async fn a_read_fails_if_the_file_is_replaced_meanwhile() {
+    let temporary = tempfile::tempdir().unwrap();
+    let storage = folder(temporary.path());
+    let put = async |byte| {
+        let bytes = Bytes::from(vec![byte; 100_000]);
+        storage.put(KEY, bytes, "image/jpeg").await.unwrap();
+    };
+    put(b'a').await;
+    let mut reading = storage.stream(KEY).await.unwrap();
+    reading.stream.try_next().await.unwrap().unwrap();
+    put(b'b').await;
+    assert!(matches!(reading.stream.try_next().await, Err(StorageError::Store(_))));
+}
+
 /// REP-7
 #[tokio::test]
-async fn a_folders_link_is_good_for_exactly_900_seconds() {
+async fn a_link_to_a_folder_is_valid_for_exactly_900_seconds() {
     let temporary = tempfile::tempdir().unwrap();
     let storage = folder(temporary.path());
     let signed: DateTime<Utc> = "2026-05-04T10:00:00Z".parse().unwrap();
@@ -129,7 +192,7 @@ async fn a_folders_link_is_good_for_exactly_900_seconds() {
 }
 
 #[tokio::test]
-async fn an_altered_or_forged_link_is_refused_alike_whether_it_has_expired_or_not() {
+async fn an_altered_or_forged_link_is_invalid_whether_or_not_it_has_expired() {
     let temporary = tempfile::tempdir().unwrap();
     let storage = folder(temporary.path());
     let signed: DateTime<Utc> = "2026-05-04T10:00:00Z".parse().unwrap();
@@ -145,7 +208,7 @@ async fn an_altered_or_forged_link_is_refused_alike_whether_it_has_expired_or_no
     for now in [signed, signed + TimeDelta::days(1)] {
         for (what, key, expires, signature) in [
             ("another key", "photos/0192/other.jpg", expires, signature.as_str()),
-            ("a later end", &key, expires + 1, &signature),
+            ("a later expiry", &key, expires + 1, &signature),
             ("one digit", &key, expires, &flipped),
             ("another signing key", &key, expires, &foreign),
             ("upper case", &key, expires, &signature.to_uppercase()),
@@ -190,7 +253,7 @@ async fn s3_server(root: &Path) -> S3Settings {
 }
 
 #[tokio::test]
-async fn an_s3_service_keeps_what_is_put_into_it() {
+async fn an_s3_service_stores_objects() {
     let temporary = tempfile::tempdir().unwrap();
     let storage = Storage::s3(&s3_server(temporary.path()).await).unwrap();
     put_read_and_replace(&storage).await;
@@ -202,7 +265,7 @@ async fn an_s3_service_keeps_what_is_put_into_it() {
 }
 
 #[tokio::test]
-async fn an_s3_link_is_fetched_without_credentials_and_an_altered_one_is_refused() {
+async fn an_s3_link_needs_no_credentials_and_an_altered_one_is_rejected() {
     let temporary = tempfile::tempdir().unwrap();
     let storage = Storage::s3(&s3_server(temporary.path()).await).unwrap();
     storage.put(KEY, Bytes::from_static(JPEG), "image/jpeg").await.unwrap();
@@ -239,7 +302,7 @@ async fn an_s3_link_is_fetched_without_credentials_and_an_altered_one_is_refused
 }
 
 #[tokio::test]
-async fn wrong_s3_credentials_are_an_error_and_not_an_absent_object() {
+async fn wrong_s3_credentials_are_not_reported_as_a_missing_object() {
     let temporary = tempfile::tempdir().unwrap();
     let mut settings = s3_server(temporary.path()).await;
     settings.secret_access_key = Some("another secret".to_owned().into());
@@ -249,7 +312,7 @@ async fn wrong_s3_credentials_are_an_error_and_not_an_absent_object() {
 }
 
 #[tokio::test]
-async fn links_carry_the_name_under_which_partners_reach_the_store() {
+async fn links_use_the_public_endpoint_of_the_store() {
     let temporary = tempfile::tempdir().unwrap();
     let mut settings = s3_server(temporary.path()).await;
     settings.public_endpoint = Some("https://files.example.org".to_owned());
@@ -263,7 +326,7 @@ async fn links_carry_the_name_under_which_partners_reach_the_store() {
 }
 
 #[test]
-fn plain_http_is_for_loopback_unless_allowed() {
+fn plain_http_requires_loopback_or_permission() {
     let settings = |endpoint: &str, allow_http| S3Settings {
         bucket: "b".to_owned(),
         region: Some("r".to_owned()),

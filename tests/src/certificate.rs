@@ -18,18 +18,18 @@ use crate::Service;
 pub struct Certificate(rcgen::CertifiedKey<rcgen::KeyPair>);
 
 impl Certificate {
-    /// A new certificate for 127.0.0.1.
+    /// Returns a new certificate for 127.0.0.1.
     pub fn generate() -> Self {
         Self(rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap())
     }
 
-    /// The certificate without its key.
+    /// Returns the certificate without its key.
     pub fn der(&self) -> CertificateDer<'static> {
         self.0.cert.der().clone()
     }
 }
 
-/// The two files that the service reads. They are replaced as operators' programs do it: written beside and renamed.
+/// The two files that the service reads. They are replaced as ACME clients do it: a new file is written and renamed.
 pub struct CertificateFiles {
     folder: tempfile::TempDir,
     /// The paths that the service is configured with.
@@ -37,7 +37,7 @@ pub struct CertificateFiles {
 }
 
 impl CertificateFiles {
-    /// The files of this certificate.
+    /// Returns the files of this certificate.
     pub fn with(certificate: &Certificate) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let paths = TlsFiles {
@@ -61,14 +61,14 @@ impl CertificateFiles {
     }
 
     fn put(&self, path: &Path, text: &str) {
-        let beside = self.folder.path().join("beside");
-        fs::write(&beside, text).unwrap();
-        fs::set_permissions(&beside, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::rename(&beside, path).unwrap();
+        let new = self.folder.path().join("new");
+        fs::write(&new, text).unwrap();
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::rename(&new, path).unwrap();
     }
 }
 
-/// An HTTP client that trusts only these.
+/// Returns an HTTP client that trusts only these certificates.
 pub fn client_trusting(trusted: &[&Certificate]) -> reqwest::ClientBuilder {
     let certificates = trusted
         .iter()
@@ -79,7 +79,7 @@ pub fn client_trusting(trusted: &[&Certificate]) -> reqwest::ClientBuilder {
         .tls_certs_only(certificates)
 }
 
-/// Connects; the client trusts only these.
+/// Opens a TLS connection that trusts only these certificates.
 pub async fn connect(service: &Service, trusted: &[&Certificate]) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
     for certificate in trusted {
@@ -97,7 +97,7 @@ pub async fn connect(service: &Service, trusted: &[&Certificate]) -> TlsStream<T
     TlsConnector::from(Arc::new(config)).connect(name, tcp).await.unwrap()
 }
 
-/// The certificate that the service presents to a new connection.
+/// Returns the certificate that the service presents to a new connection.
 pub async fn presented(service: &Service, trusted: &[&Certificate]) -> CertificateDer<'static> {
     let connection = connect(service, trusted).await;
     connection.get_ref().1.peer_certificates().unwrap()[0].clone()

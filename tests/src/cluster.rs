@@ -27,10 +27,10 @@ const SCHEMA: &str = "template_schema";
 /// The database that holds the schema and the fixture data.
 const WITH_FIXTURE: &str = "template_fixture";
 
-/// Folders of clusters begin with this, and end with the id of their process.
+/// The prefix of cluster folders; the rest is the ID of their process.
 const FOLDER_PREFIX: &str = "partner-api-tests-";
 
-/// A running cluster with its templates, stopped when it is dropped or [`stop`](Cluster::stop)ped. Its folder is removed then, too.
+/// A running cluster with its templates, stopped and removed when it is dropped or [`stop`](Cluster::stop)ped.
 pub struct Cluster {
     postgres: Option<EmbeddedPostgres>,
     folder: PathBuf,
@@ -55,22 +55,22 @@ impl Cluster {
         let options = Options {
             durable: false,
             max_connections: 200,
-            // The databases live for a second.
+            // The databases exist for a second.
             settings: vec![("autovacuum".into(), "off".into())],
             ..Options::of("partner-api")
         };
         let postgres = EmbeddedPostgres::start(&folder, options).await?;
         migrate(&postgres.create_database(SCHEMA).await?).await.unwrap();
         let with_fixture = postgres.create_database_from(WITH_FIXTURE, SCHEMA).await?;
-        alone(&with_fixture, async |client| {
+        in_session(&with_fixture, async |client| {
             fixture::fill(client).await;
             client.batch_execute("ANALYZE").await.unwrap();
         })
         .await;
-        // The start of a session writes the catalog's cache beside the tables, and copies of the template include it: their
-        // first sessions need not build it. The statements above have invalidated it.
+        // The start of a session writes the cache of the catalog to files, which copies of the template include, so their first
+        // sessions need not build it. The statements above have invalidated it.
         for template in [SCHEMA, WITH_FIXTURE] {
-            alone(&postgres.config_of(template), async |_| {}).await;
+            in_session(&postgres.config_of(template), async |_| {}).await;
         }
         Ok(Self {
             postgres: Some(postgres),
@@ -78,12 +78,12 @@ impl Cluster {
         })
     }
 
-    /// For [`URL_VARIABLE`].
+    /// Returns the value for [`URL_VARIABLE`].
     pub fn url(&self) -> String {
         self.postgres.as_ref().unwrap().url_of("postgres")
     }
 
-    /// A folder for temporary files, removed with the cluster: for `TMPDIR`.
+    /// Returns a folder for temporary files, the value for `TMPDIR`. It is removed with the cluster.
     pub fn temporary(&self) -> PathBuf {
         self.folder.join("tmp")
     }
@@ -103,8 +103,8 @@ impl Drop for Cluster {
     }
 }
 
-/// Does something in a session and waits for the session's end: a template with a session cannot be copied.
-async fn alone(config: &Config, work: impl AsyncFnOnce(&Client)) {
+/// Runs `work` in a session and waits for the end of the session, because a template with a session cannot be copied.
+async fn in_session(config: &Config, work: impl AsyncFnOnce(&Client)) {
     let (client, driver) = config.connect(NoTls).await.unwrap();
     let driver = tokio::spawn(driver);
     work(&client).await;
@@ -112,16 +112,16 @@ async fn alone(config: &Config, work: impl AsyncFnOnce(&Client)) {
     driver.await.unwrap().unwrap();
 }
 
-/// The folder of clusters: in memory if there is enough of it, else the folder for temporary files. Hundreds of databases are
-/// created and dropped, with 300 files each: ext4 spent a third of the suite's processor time on its search for inode numbers
-/// that were not freed in the last seconds.
+/// Returns the folder of clusters: in memory if enough is free, and otherwise the folder for temporary files. Hundreds of databases
+/// with 300 files each are created and dropped. On ext4, the search for free inode numbers took a third of the suite's processor
+/// time.
 fn parent_folder() -> PathBuf {
     /// Several times the peak of a run of all tests.
-    const ROOM: u64 = 2 << 30;
+    const REQUIRED: u64 = 2 << 30;
     let memory = Path::new("/dev/shm");
-    let room = statvfs(memory).map_or(0, |found| found.blocks_available() * found.fragment_size());
+    let free = statvfs(memory).map_or(0, |found| found.blocks_available() * found.fragment_size());
     let is_writable = access(memory, AccessFlags::W_OK).is_ok();
-    if std::env::var_os("TMPDIR").is_none() && is_writable && room >= ROOM {
+    if std::env::var_os("TMPDIR").is_none() && is_writable && free >= REQUIRED {
         memory.to_owned()
     } else {
         std::env::temp_dir()
@@ -141,9 +141,9 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// The cluster's maintenance database: that of [`URL_VARIABLE`], or of a cluster that this process starts and stops.
+/// Returns the cluster's maintenance database: that of [`URL_VARIABLE`], or of a cluster that this process starts and stops.
 async fn maintenance() -> Config {
-    static OWN: OnceCell<(Cluster, String)> = OnceCell::const_new();
+    static CLUSTER: OnceCell<(Cluster, String)> = OnceCell::const_new();
     let url = match std::env::var(URL_VARIABLE) {
         Ok(url) => url,
         Err(_) => {
@@ -152,7 +152,7 @@ async fn maintenance() -> Config {
                 let url = cluster.url();
                 (cluster, url)
             };
-            OWN.get_or_init(start).await.1.clone()
+            CLUSTER.get_or_init(start).await.1.clone()
         }
     };
     pool::parse_url(&url).unwrap()
@@ -163,24 +163,24 @@ pub async fn connect(config: &Config) -> Client {
     let (client, driver) = config
         .connect(NoTls)
         .await
-        .unwrap_or_else(|error| panic!("no connection: {error:?}"));
+        .unwrap_or_else(|error| panic!("failed to connect: {error:?}"));
     tokio::spawn(driver);
     client
 }
 
-/// How to connect to a database of the cluster, as a URL for programs.
+/// Returns the URL of a database of the cluster, for programs.
 pub fn url(config: &Config) -> String {
     let plain = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let host = match config.get_hosts() {
         [tokio_postgres::config::Host::Unix(folder)] => folder.display().to_string(),
         [tokio_postgres::config::Host::Tcp(name)] => name.clone(),
-        hosts => panic!("one host is expected: {hosts:?}"),
+        hosts => panic!("expected one host: {hosts:?}"),
     };
     let (database, user) = (config.get_dbname().unwrap(), config.get_user().unwrap());
     format!("postgresql:///{database}?host={}&user={}", plain(&host), plain(user))
 }
 
-/// A database of one test, a copy of a template; dropped with this value.
+/// A test's database, which is a copy of a template. It is dropped with this value.
 #[derive(Debug)]
 pub struct Database {
     maintenance: Config,
@@ -188,17 +188,17 @@ pub struct Database {
 }
 
 impl Database {
-    /// With the schema and the data of [`fixture`].
+    /// Creates a database with the schema and the data of [`fixture`].
     pub async fn create() -> Self {
         Self::copy_of(WITH_FIXTURE).await
     }
 
-    /// With the schema alone.
+    /// Creates a database with the schema and no rows.
     pub async fn without_rows() -> Self {
         Self::copy_of(SCHEMA).await
     }
 
-    /// Without even the schema.
+    /// Creates a database without the schema.
     pub async fn empty() -> Self {
         Self::copy_of("template0").await
     }
@@ -218,7 +218,7 @@ impl Database {
         Self { maintenance, name }
     }
 
-    /// How to connect to it.
+    /// Returns the connection settings of the database.
     pub fn config(&self) -> Config {
         let mut config = self.maintenance.clone();
         config.dbname(&self.name);
@@ -241,7 +241,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let (maintenance, name) = (self.maintenance.clone(), self.name.clone());
-        // In its own runtime: the test's may be ending, and must not block on itself.
+        // In a separate runtime, because the test's runtime may be ending, and must not block on itself.
         let removal = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -258,7 +258,7 @@ impl Drop for Database {
         let removed = removal.join();
         assert!(
             removed.is_ok() || thread::panicking(),
-            "the test's database could not be dropped"
+            "failed to drop the test's database"
         );
     }
 }

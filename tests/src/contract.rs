@@ -1,4 +1,4 @@
-//! Checks every answer against the OpenAPI document.
+//! Checks every response against the OpenAPI document.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
+use crate::response::TestResponse;
 use crate::{leaks, schema};
 
 /// The path under which everything is signed.
@@ -16,13 +16,13 @@ pub(crate) const API_ROOT: &str = partner_api::gateway::API_ROOT;
 
 const INSPECTORS_ROOT: &str = partner_api_inspector::gateway::API_ROOT;
 
-/// An OpenAPI document, with validators for answers.
+/// An OpenAPI document, with validators for responses.
 #[derive(Debug)]
 pub struct Contract {
     document: Value,
     /// The document's schemas for a validator.
     components: Value,
-    /// Validators by schema, kept because a test that reads many pages would build the same ones again.
+    /// Validators by schema, cached for tests that read many pages.
     validators: Mutex<HashMap<String, Arc<Validator>>>,
     /// The path under which its operations are.
     root: &'static str,
@@ -60,7 +60,7 @@ impl Contract {
         }
     }
 
-    /// The document.
+    /// Returns the document.
     pub fn document(&self) -> &Value {
         &self.document
     }
@@ -74,27 +74,27 @@ impl Contract {
     }
 }
 
-/// Whether a path is below this root.
+/// Returns whether a path is below this root.
 fn is_below(root: &str, path: &str) -> bool {
     path.strip_prefix(root)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The contract of a path; any other path belongs to the partners' one.
+/// Returns the contract of a path. Unknown paths belong to the partners' contract.
 fn of(path: &str) -> &'static Contract {
-    // By the root alone: most tests need not read the inspectors' document.
+    // Only the root is compared, because most tests need not read the inspectors' document.
     match is_below(INSPECTORS_ROOT, path) {
         true => &INSPECTORS,
         false => &PARTNERS,
     }
 }
 
-/// Whether the internal listener serves this path to inspectors.
+/// Returns whether the inspectors' listener serves this path to inspectors.
 pub(crate) fn is_inspectors(path: &str) -> bool {
     path.starts_with("/inspector/")
 }
 
-/// The id of the operation with this path and method; with another method, the path's first operation.
+/// Returns the ID of the operation with this path and method; with another method, the path's first operation.
 pub fn operation_id(method: &Method, path: &str) -> Option<String> {
     let item = of(path).path_item(path)?;
     let id = |operation: &Value| operation["operationId"].as_str().map(ToOwned::to_owned);
@@ -102,7 +102,7 @@ pub fn operation_id(method: &Method, path: &str) -> Option<String> {
 }
 
 impl Contract {
-    /// The document's entry for a path, compared byte by byte; a variable matches one segment without escapes.
+    /// Returns the document's entry for a path, compared byte by byte; a variable matches one segment without escapes.
     fn path_item(&self, path: &str) -> Option<&Value> {
         let fits = |template: &str| {
             let (wanted, given): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
@@ -116,74 +116,74 @@ impl Contract {
     }
 }
 
-/// Panics unless the document declares the answer for its request, and the answer leaks nothing.
+/// Asserts that the document declares the response for its request, and that the response leaks nothing.
 #[track_caller]
-pub fn check(answer: &Answer) {
-    let (path, _) = answer.target.split_once('?').unwrap_or((&answer.target, ""));
-    let at = format!("{} {} → {}", answer.method, answer.target, answer.status);
+pub fn check(response: &TestResponse) {
+    let (path, _) = response.target.split_once('?').unwrap_or((&response.target, ""));
+    let at = format!("{} {} → {}", response.method, response.target, response.status);
     assert!(
-        answer.header("x-request-id").is_some_and(|id| id.len() >= 16),
+        response.header("x-request-id").is_some_and(|id| id.len() >= 16),
         "{at}: no X-Request-Id: {:?}",
-        answer.headers
+        response.headers
     );
-    leaks::check(answer, &at);
-    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{at}");
-    let head = answer.method == Method::HEAD;
+    leaks::check(response, &at);
+    assert_eq!(response.header("x-content-type-options"), Some("nosniff"), "{at}");
+    let head = response.method == Method::HEAD;
     let contract = of(path);
     let signed = is_below(API_ROOT, path);
     if signed || is_below(INSPECTORS_ROOT, path) || path.starts_with("/files/") {
-        let kept = if answer.header("etag").is_some() {
+        let expected = if response.header("etag").is_some() {
             "private, no-cache"
         } else {
             "no-store"
         };
-        assert_eq!(answer.header("cache-control"), Some(kept), "{at}");
+        assert_eq!(response.header("cache-control"), Some(expected), "{at}");
     }
-    let declared = contract.declared_response(answer, path);
-    if let Some(response) = declared {
-        contract.headers_are_declared(answer, response, &at);
+    let declared = contract.declared_response(response, path);
+    if let Some(declared) = declared {
+        contract.headers_are_declared(response, declared, &at);
         if !head {
-            contract.body_is_declared(answer, response, &at);
+            contract.body_is_declared(response, declared, &at);
         }
-    } else if path.starts_with("/files/") && matches!(answer.status.as_u16(), 304 | 416) {
-        assert!(answer.body.is_empty(), "{at}");
+    } else if path.starts_with("/files/") && matches!(response.status.as_u16(), 304 | 416) {
+        assert!(response.body.is_empty(), "{at}");
         return;
-    } else if !(200..300).contains(&answer.status.as_u16()) {
-        // Not a path of the document: it has the envelope too, except for redirects and unchanged pages.
-        assert!(!signed || !answer.status.is_redirection(), "{at}");
-        if !head && !answer.status.is_redirection() {
-            contract.body_is(answer, &json!({ "$ref": "#/components/schemas/Error" }), &at);
+    } else if !(200..300).contains(&response.status.as_u16()) {
+        // Paths outside the document use the error envelope, too, except for redirects and unchanged pages.
+        assert!(!signed || !response.status.is_redirection(), "{at}");
+        if !head && !response.status.is_redirection() {
+            contract.body_is(response, &json!({ "$ref": "#/components/schemas/Error" }), &at);
         }
     }
-    if answer.status.is_client_error() || answer.status.is_server_error() {
+    if response.status.is_client_error() || response.status.is_server_error() {
         if !head {
-            let id = answer.json()["error"]["request_id"].clone();
+            let id = response.json()["error"]["request_id"].clone();
             assert_eq!(
                 id,
-                json!(answer.header("x-request-id")),
-                "{at}: the header's id and the body's"
+                json!(response.header("x-request-id")),
+                "{at}: the request IDs of header and body differ"
             );
         }
     } else if signed {
         for name in ["ratelimit-policy", "ratelimit"] {
-            assert!(answer.header(name).is_some(), "{at}: no {name}");
+            assert!(response.header(name).is_some(), "{at}: no {name}");
         }
     }
 }
 
 impl Contract {
-    /// The document's declaration of this status for this request; `None` if it does not have the path.
+    /// Returns the document's declaration of this status for this request; `None` if it does not have the path.
     #[track_caller]
-    fn declared_response(&self, answer: &Answer, path: &str) -> Option<&Value> {
+    fn declared_response(&self, response: &TestResponse, path: &str) -> Option<&Value> {
         let item = self.path_item(path)?;
-        let operation = match &item[answer.method.as_str().to_lowercase()] {
+        let operation = match &item[response.method.as_str().to_lowercase()] {
             // Another method: what the path's operations declare, except successes.
             Value::Null => {
                 assert!(
-                    !answer.status.is_success(),
-                    "{} {path} was answered {}",
-                    answer.method,
-                    answer.status
+                    !response.status.is_success(),
+                    "{} {path} must not return {}",
+                    response.method,
+                    response.status
                 );
                 item.as_object()
                     .unwrap()
@@ -193,31 +193,31 @@ impl Contract {
             }
             operation => operation,
         };
-        let response = &operation["responses"][answer.status.as_str()];
-        let told = || {
+        let declared = &operation["responses"][response.status.as_str()];
+        let undeclared = || {
             format!(
                 "{} does not declare {}: {:?}",
-                operation["operationId"], answer.status, answer.body
+                operation["operationId"], response.status, response.body
             )
         };
-        assert!(response.is_object(), "{}", told());
-        let response = self.resolved(response);
-        if let (Some(code), Some(codes)) = (answer.code(), response["x-error-codes"].as_array()) {
+        assert!(declared.is_object(), "{}", undeclared());
+        let declared = self.resolved(declared);
+        if let (Some(code), Some(codes)) = (response.code(), declared["x-error-codes"].as_array()) {
             assert!(
                 codes.contains(&json!(code)),
                 "{}: {code} is not one of {codes:?}",
                 operation["operationId"]
             );
         }
-        Some(response)
+        Some(declared)
     }
 
     #[track_caller]
-    fn headers_are_declared(&self, answer: &Answer, response: &Value, at: &str) {
-        let declared = response["headers"].as_object().unwrap();
-        for (name, header) in declared {
+    fn headers_are_declared(&self, response: &TestResponse, declared: &Value, at: &str) {
+        let headers = declared["headers"].as_object().unwrap();
+        for (name, header) in headers {
             let header = self.resolved(header);
-            match answer.header(name) {
+            match response.header(name) {
                 None => assert!(header["required"] != json!(true), "{at}: no {name}"),
                 Some(value) => {
                     let value = match header["schema"]["type"].as_str() {
@@ -230,8 +230,8 @@ impl Contract {
                 }
             }
         }
-        // No headers except those that the document declares, HTTP's own, and those for browsers.
-        for name in answer.headers.keys().map(http::HeaderName::as_str) {
+        // The only allowed headers are those that the document declares, those of HTTP itself, and those for browsers.
+        for name in response.headers.keys().map(http::HeaderName::as_str) {
             let http_own = matches!(
                 name,
                 "content-type"
@@ -243,32 +243,32 @@ impl Contract {
                     | "x-content-type-options"
             ) || self.root == INSPECTORS_ROOT
                 && matches!(name, "content-security-policy" | "referrer-policy");
-            let known = http_own || declared.keys().any(|declared| declared.eq_ignore_ascii_case(name));
+            let known = http_own || headers.keys().any(|header| header.eq_ignore_ascii_case(name));
             assert!(known, "{at}: the header {name} is not declared");
         }
     }
 
     #[track_caller]
-    fn body_is_declared(&self, answer: &Answer, response: &Value, at: &str) {
-        let Some(content) = response["content"].as_object() else {
-            assert!(answer.body.is_empty(), "{at}: a body is not declared");
+    fn body_is_declared(&self, response: &TestResponse, declared: &Value, at: &str) {
+        let Some(content) = declared["content"].as_object() else {
+            assert!(response.body.is_empty(), "{at}: a body is not declared");
             return;
         };
-        let content_type = answer
+        let content_type = response
             .header("content-type")
             .unwrap_or_else(|| panic!("{at}: no Content-Type"));
         let declared = content.iter().find(|(declared, _)| *declared == content_type);
         let (_, media) = declared.unwrap_or_else(|| panic!("{at}: Content-Type {content_type}, declared: {content:?}"));
         if content_type == "application/json" {
-            self.body_is(answer, &media["schema"], at);
+            self.body_is(response, &media["schema"], at);
         }
     }
 
     #[track_caller]
-    fn body_is(&self, answer: &Answer, schema: &Value, at: &str) {
-        assert_eq!(answer.header("content-type"), Some("application/json"), "{at}");
-        self.validate(&answer.json(), schema, at);
-        times_are_to_the_microsecond(&answer.json(), at);
+    fn body_is(&self, response: &TestResponse, schema: &Value, at: &str) {
+        assert_eq!(response.header("content-type"), Some("application/json"), "{at}");
+        self.validate(&response.json(), schema, at);
+        times_are_to_the_microsecond(&response.json(), at);
     }
 
     #[track_caller]
@@ -280,12 +280,12 @@ impl Contract {
             .collect();
         assert!(
             errors.is_empty(),
-            "{at}: not as the document says:\n{}\n{value:#}",
+            "{at}: does not match the document:\n{}\n{value:#}",
             errors.join("\n")
         );
     }
 
-    /// The validator of one of the document's schemas.
+    /// Returns the validator of one of the document's schemas.
     fn validator(&self, schema: &Value) -> Arc<Validator> {
         let build = || {
             let mut root = schema.clone();
@@ -317,9 +317,9 @@ fn times_are_to_the_microsecond(value: &Value, at: &str) {
     }
 }
 
-/// Whether `text` matches the whole of `pattern`.
+/// Returns whether `text` matches the whole of `pattern`.
 pub fn is_like(text: &str, pattern: &str) -> bool {
-    // Kept, because every time and id is matched: compiling took nine tenths of a test that reads many pages.
+    // Cached, because every time and ID is matched. Compiling took nine tenths of the time of a test that reads many pages.
     static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
     let mut compiled = COMPILED.lock().unwrap();
     compiled

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use dropshot::{ApiDescription, ConfigDropshot, HttpServer, ServerBuilder, ServerContext};
 use partner_api::gateway::Gateway;
-use partner_api::server::InternalState;
+use partner_api::inspectors::InspectorState;
 use partner_api_inspector::gateway::Gateway as InspectorGateway;
 
 /// The variable that selects the server.
@@ -21,7 +21,7 @@ pub(crate) struct DropshotServers {
 
 impl DropshotServers {
     /// Starts both, if the environment selects them.
-    pub fn start_if_selected(partners: &Gateway, inspectors: impl FnOnce() -> InternalState) -> Option<Self> {
+    pub fn start_if_selected(partners: &Gateway, inspectors: impl FnOnce() -> InspectorState) -> Option<Self> {
         let selected = std::env::var(VARIABLE).ok()?;
         assert_eq!(selected, "dropshot", "{VARIABLE}");
         Some(DropshotServers {
@@ -36,7 +36,7 @@ impl DropshotServers {
         })
     }
 
-    /// The server for a path of one of the APIs.
+    /// Returns the server for a path of one of the APIs.
     pub fn address(&self, path: &str) -> Option<SocketAddr> {
         let is_below = |root: &str| {
             path.strip_prefix(root)
@@ -48,7 +48,7 @@ impl DropshotServers {
         is_below(partner_api_inspector::gateway::API_ROOT).then(|| self.inspectors.local_addr())
     }
 
-    /// The server of the partners' API.
+    /// Returns the server of the partners' API.
     pub fn partners(&self) -> SocketAddr {
         self.partners.local_addr()
     }

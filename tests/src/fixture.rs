@@ -20,7 +20,7 @@ const DATA: &str = include_str!("../fixture/data.sql");
 /// The master key of every test. It encrypts the secrets below and nothing else.
 pub const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
-/// Ids of partners.
+/// IDs of partners.
 pub mod partners {
     /// Sees everything.
     pub const ALPHA: &str = "01974d1c-0000-7c00-8000-00000000000a";
@@ -34,7 +34,7 @@ pub mod partners {
     pub const EPSILON: &str = "01974d1c-0000-7c00-8000-00000000000e";
 }
 
-/// Ids of organizations.
+/// IDs of organizations.
 pub mod organizations {
     /// `pii_mode` NONE.
     pub const NONE: &str = "01974d1a-7c00-7a00-8000-000000000001";
@@ -44,14 +44,14 @@ pub mod organizations {
     pub const FULL: &str = "01974d1a-7c00-7a00-8000-000000000003";
 }
 
-/// An organization, and its ids for the variables of paths.
+/// An organization, and its IDs for the variables of paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// The id of the organization.
+    /// The ID of the organization.
     pub organization: &'static str,
-    /// The id of a published report of it.
+    /// The ID of a published report of it.
     pub inspection: &'static str,
-    /// The id of an open report of it.
+    /// The ID of an open report of it.
     pub draft: &'static str,
 }
 
@@ -75,25 +75,25 @@ impl Subject {
         draft: inspections::FULL_DRAFT,
     };
 
-    /// The id that follows a segment of a path: after `organizations`, that of an organization.
+    /// Returns the ID that follows a segment of a path, for example an organization's ID after `organizations`.
     ///
     /// # Panics
     /// If the segment is unknown.
     #[track_caller]
-    pub fn id_behind(&self, segment: &str) -> &'static str {
+    pub fn id_after(&self, segment: &str) -> &'static str {
         match segment {
             "organizations" => self.organization,
             "inspections" => self.inspection,
             "reports" => self.draft,
             "forms" => "TEST_LINE",
-            // No measurement has this id: requests that use it are rejected before it matters.
-            "measurements" => inspections::UNKNOWN,
-            other => panic!("give fixture::Subject what stands behind /{other}/ in a path"),
+            // No measurement and no photo has this ID; requests with it are rejected before it is looked up.
+            "measurements" | "photos" => inspections::UNKNOWN,
+            other => panic!("add the ID that follows /{other}/ in a path to fixture::Subject"),
         }
     }
 }
 
-/// Ids of branches.
+/// IDs of branches.
 pub mod branches {
     /// KAP-01 of NONE, in Ankara.
     pub const KAP_01: &str = "01974d1b-0a80-7b00-8000-000000000011";
@@ -107,7 +107,7 @@ pub mod branches {
     pub const IST_02: &str = "01974d1b-0a80-7b00-8000-000000000032";
 }
 
-/// Ids of inspections, by what they are.
+/// IDs of inspections. Their names describe them.
 pub mod inspections {
     /// NONE, published.
     pub const NONE_PUBLISHED: &str = "0197c2a4-6f00-7e00-8000-000000000101";
@@ -137,13 +137,13 @@ pub mod inspections {
     pub const FULL_PUBLISHED: &str = "0197c2a4-6f00-7e00-8000-000000000301";
     /// FULL, a draft of an hour ago, plate 34 OPN 305; its vehicle has no registered power.
     pub const FULL_DRAFT: &str = "0197c2a4-6f00-7e00-8000-000000000305";
-    /// No report has this id.
+    /// No report has this ID.
     pub const UNKNOWN: &str = "0197c2a4-6f00-7e00-8000-000000000999";
-    /// Those that partners do not see.
+    /// Reports that partners do not see.
     pub const INVISIBLE: [&str; 4] = [DRAFT, IN_REVIEW, REVISION_REQUESTED, CANCEL_REQUESTED];
 }
 
-/// Personal data of reports whose organization does not show it in full: no answer may contain it.
+/// Personal data of reports whose organization does not show it in full. No response may contain it.
 pub const NEVER_SHOWN: &[&str] = &[
     "0532 111",
     "532) 111",
@@ -172,19 +172,19 @@ pub const NEVER_SHOWN: &[&str] = &[
     "photos/20105",
 ];
 
-/// Objects that the rows name, with key and content; PDFs are of [`store_pdfs`].
+/// Objects that the rows reference, with key and content. [`store_pdfs`] adds the PDFs.
 pub const OBJECTS: &[(&str, &[u8], &str)] = &[
     ("photos/20101.jpg", b"a picture of a scratch", "image/jpeg"),
     ("photos/20102.jpg", b"a picture of a car", "image/jpeg"),
     ("thumbs/20101.jpg", b"a small picture", "image/jpeg"),
 ];
 
-/// The parsed master key.
+/// Returns the parsed master key.
 pub fn master_key() -> MasterKey {
     MasterKey::from_hex(MASTER_KEY, "the fixture").unwrap()
 }
 
-/// Stores a PDF of one line for each report that has one in a fresh database, as if it were rendered.
+/// Stores a one-line PDF for each report of a new database that has a PDF.
 pub async fn store_pdfs(client: &Client, storage: &Storage) {
     let rows = client
         .query(
@@ -203,49 +203,50 @@ pub async fn store_pdfs(client: &Client, storage: &Storage) {
     }
 }
 
-/// The stand-in for a report's PDF.
+/// Returns the placeholder for a report's PDF.
 fn stored_pdf(report: uuid::Uuid) -> String {
     let id = report.to_string();
     format!("%PDF-1.7 report {}", &id[id.len() - 3..])
 }
 
-/// Gives the reports with a PDF the storage key of one that is current; nothing is left to render.
-async fn name_pdfs(client: &Client) {
-    let named = "SELECT id, report_fingerprint(id) FROM inspections WHERE pdf_object_key IS NOT NULL";
-    for row in client.query(named, &[]).await.unwrap() {
+/// Gives the reports with a PDF the storage key of a current one, so that nothing is left to render.
+async fn set_pdf_keys(client: &Client) {
+    let with_pdf = "SELECT id, report_fingerprint(id) FROM inspections WHERE pdf_object_key IS NOT NULL";
+    for row in client.query(with_pdf, &[]).await.unwrap() {
         let id: uuid::Uuid = row.get(0);
-        let key = pdf_key::fresh(id, row.get(1));
+        let key = pdf_key::new_key(id, row.get(1));
         client
             .execute("UPDATE inspections SET pdf_object_key = $2 WHERE id = $1", &[&id, &key])
             .await
             .unwrap();
         let line = stored_pdf(id);
-        let kept = "INSERT INTO published_pdfs (object_key, inspection_id, organization_id, sha256, size_bytes, published_at)
+        let insert = "INSERT INTO published_pdfs (object_key, inspection_id, organization_id, sha256, size_bytes, published_at)
                     SELECT $2, id, organization_id, sha256(convert_to($3, 'UTF8')), octet_length($3), published_at FROM inspections
                     WHERE id = $1";
-        client.execute(kept, &[&id, &key, &line]).await.unwrap();
+        client.execute(insert, &[&id, &key, &line]).await.unwrap();
     }
     client.batch_execute("DELETE FROM report_renderings").await.unwrap();
 }
 
-/// When the reports last changed: archived and cancelled ones ten days after their publication, the others at their
-/// publication. What all reports of an organization show has not changed since its creation.
+/// Sets the last change of reports: ten days after publication if archived or cancelled, else at publication. Data that all
+/// reports of an organization show has not changed since its creation.
 const CHANGES: &str = "
 UPDATE inspections SET updated_at = coalesce(published_at, created_at)
     + CASE WHEN status IN ('ARCHIVED', 'CANCELLED') THEN interval '10 days' ELSE interval '0' END;
 UPDATE organizations SET reports_changed_at = created_at;";
 
-/// The limits hold from the beginning.
-const LIMITS_HOLD: &str = "ALTER TABLE thresholds ALTER COLUMN valid_from SET DEFAULT '2026-01-05T08:00:00Z'";
-const LIMITS_HOLD_FROM_NOW: &str = "ALTER TABLE thresholds ALTER COLUMN valid_from SET DEFAULT clock_timestamp()";
+/// The thresholds of the fixture data are valid from the beginning.
+const THRESHOLDS_FROM_BEGINNING: &str =
+    "ALTER TABLE thresholds ALTER COLUMN valid_from SET DEFAULT '2026-01-05T08:00:00Z'";
+const THRESHOLDS_FROM_NOW: &str = "ALTER TABLE thresholds ALTER COLUMN valid_from SET DEFAULT clock_timestamp()";
 
 /// Fills a migrated database.
 pub async fn fill(client: &Client) {
-    client.batch_execute(LIMITS_HOLD).await.unwrap();
+    client.batch_execute(THRESHOLDS_FROM_BEGINNING).await.unwrap();
     client.batch_execute(DATA).await.unwrap();
-    client.batch_execute(LIMITS_HOLD_FROM_NOW).await.unwrap();
+    client.batch_execute(THRESHOLDS_FROM_NOW).await.unwrap();
     client.batch_execute(CHANGES).await.unwrap();
-    name_pdfs(client).await;
+    set_pdf_keys(client).await;
     keys::store(client).await;
     inspectors::insert(client).await;
 }

@@ -7,18 +7,19 @@ use partner_api_domain::inspector_token;
 use partner_api_inspector_client::{Client as GeneratedClient, Exchange};
 use serde_json::{Value, json};
 use tokio_postgres::Client;
+use url::Position;
 use uuid::Uuid;
 
-use crate::answer::Answer;
 use crate::contract;
 use crate::fixture::{branches, organizations};
 use crate::request::Request;
+use crate::response::TestResponse;
 use crate::service::Service;
 
 /// An inspector of the fixture data.
 #[derive(Clone, Copy, Debug)]
 pub struct TestInspector {
-    /// The id.
+    /// The ID.
     pub id: &'static str,
     /// The token.
     pub token: &'static str,
@@ -32,7 +33,7 @@ pub struct TestInspector {
     pub revoked: bool,
 }
 
-/// At IZMIR-01 of MASKED, and at its closed branch.
+/// An inspector at IZMIR-01 of MASKED, and at its closed branch.
 pub const AYSE: TestInspector = TestInspector {
     id: "01974d30-0000-7e00-8000-000000000001",
     token: "insp_AYSEAYSEAYSEAYSEAYSEAYSEAY",
@@ -41,7 +42,7 @@ pub const AYSE: TestInspector = TestInspector {
     branches: &[branches::IZMIR_01, branches::ESK_01],
     revoked: false,
 };
-/// At IZMIR-01 and ANK-01 of MASKED.
+/// An inspector at IZMIR-01 and ANK-01 of MASKED.
 pub const MEHMET: TestInspector = TestInspector {
     id: "01974d30-0000-7e00-8000-000000000002",
     token: "insp_MEHMETMEHMETMEHMETMEHMETME",
@@ -49,7 +50,7 @@ pub const MEHMET: TestInspector = TestInspector {
     branches: &[branches::IZMIR_01, branches::ANK_01],
     ..AYSE
 };
-/// At IST-02 of FULL.
+/// An inspector at IST-02 of FULL.
 pub const DERYA: TestInspector = TestInspector {
     id: "01974d30-0000-7e00-8000-000000000003",
     token: "insp_DERYADERYADERYADERYADERYAD",
@@ -58,7 +59,7 @@ pub const DERYA: TestInspector = TestInspector {
     branches: &[branches::IST_02],
     revoked: false,
 };
-/// As Ayşe, but revoked.
+/// An inspector with Ayşe's branches, whose token is revoked.
 pub const REVOKED_INSPECTOR: TestInspector = TestInspector {
     id: "01974d30-0000-7e00-8000-000000000004",
     token: "insp_GONEGONEGONEGONEGONEGONEGO",
@@ -113,63 +114,63 @@ pub(crate) async fn insert(client: &Client) {
 pub struct InspectorClient {
     /// The session's cookie, as it is sent.
     pub cookie: String,
-    /// What each write carries.
+    /// The CSRF token of the session, which each write carries.
     pub csrf_token: String,
 }
 
 impl Service {
     /// Signs in as an inspector.
     pub async fn inspector(&self, inspector: &TestInspector) -> InspectorClient {
-        let answer = self.sign_in(inspector.token).await;
-        answer.assert_status(200);
+        let response = self.sign_in(inspector.token).await;
+        response.assert_status(200);
         InspectorClient {
-            cookie: cookie(&answer),
-            csrf_token: answer.json()["data"]["csrf_token"].as_str().unwrap().to_owned(),
+            cookie: cookie(&response),
+            csrf_token: response.json()["data"]["csrf_token"].as_str().unwrap().to_owned(),
         }
     }
 
     /// Sends a token.
-    pub async fn sign_in(&self, token: &str) -> Answer {
+    pub async fn sign_in(&self, token: &str) -> TestResponse {
         let body = json!({ "token": token }).to_string();
         self.send(Request::post("/inspector/v1/session", body)).await
     }
 
-    /// The generated client of the inspectors' contract, signed in as an inspector. Every answer is checked; [`Seen`] has the last
-    /// one.
-    pub async fn generated_inspector_client(&self, inspector: &TestInspector) -> (GeneratedClient, Seen) {
-        let seen = Seen::default();
-        let (noted, base_url) = (seen.clone(), self.base_url.clone());
+    /// Returns the generated client of the inspectors' contract, signed in as an inspector. Every response is checked;
+    /// [`Received`] has the last one.
+    pub async fn generated_inspector_client(&self, inspector: &TestInspector) -> (GeneratedClient, Received) {
+        let received = Received::default();
+        let (last, base_url) = (received.clone(), self.base_url.clone());
         let observer = move |exchange: &Exchange| {
-            let answer = answer(exchange, &base_url);
-            contract::check(&answer);
-            *noted.0.lock().unwrap() = Some(answer);
+            let response = response(exchange, &base_url);
+            contract::check(&response);
+            *last.0.lock().unwrap() = Some(response);
         };
-        let address = format!("http://{}", self.internal_address());
+        let address = format!("http://{}", self.inspectors_address());
         let client = partner_api_inspector_client::connect_observed(&address, observer).unwrap();
         partner_api_inspector_client::sign_in(&client, inspector.token)
             .await
             .unwrap();
-        (client, seen)
+        (client, received)
     }
 }
 
-/// The answer that a client of the inspectors' contract got last.
+/// The last response that a client of the inspectors' contract received.
 #[derive(Clone, Debug, Default)]
-pub struct Seen(Arc<Mutex<Option<Answer>>>);
+pub struct Received(Arc<Mutex<Option<TestResponse>>>);
 
-impl Seen {
-    /// The answer.
+impl Received {
+    /// Returns the response.
     ///
     /// # Panics
-    /// Before any.
+    /// If there was none.
     #[track_caller]
-    pub fn last(&self) -> Answer {
-        self.0.lock().unwrap().clone().expect("a client had an answer")
+    pub fn last(&self) -> TestResponse {
+        self.0.lock().unwrap().clone().expect("a response")
     }
 }
 
 impl InspectorClient {
-    /// The request with the session's cookie and CSRF token.
+    /// Returns the request with the session's cookie and CSRF token.
     #[must_use]
     pub fn sends(&self, request: Request) -> Request {
         request
@@ -177,45 +178,61 @@ impl InspectorClient {
             .header("x-csrf-token", &self.csrf_token)
     }
 
-    /// A GET.
-    pub async fn get(&self, service: &Service, target: &str) -> Answer {
+    /// Sends a GET.
+    pub async fn get(&self, service: &Service, target: &str) -> TestResponse {
         service.send(self.sends(Request::get(target))).await
     }
 
-    /// A write of JSON.
-    pub async fn write(&self, service: &Service, method: &str, target: &str, body: Value) -> Answer {
+    /// Sends a write with a JSON body.
+    pub async fn write(&self, service: &Service, method: &str, target: &str, body: Value) -> TestResponse {
         let request = Request::post(target, body.to_string()).with_method(method);
         service.send(self.sends(request)).await
     }
 
-    /// A write without a body.
-    pub async fn act(&self, service: &Service, method: &str, target: &str) -> Answer {
+    /// Sends a write without a body.
+    pub async fn act(&self, service: &Service, method: &str, target: &str) -> TestResponse {
         service.send(self.sends(Request::new(method, target))).await
     }
 
-    /// A report as this inspector sees it.
+    /// Answers the points without which a report of the MASKED organization is not published.
+    pub async fn answer_required_points(&self, service: &Service, id: &str) {
+        let answers = json!({ "answers": [
+            { "point_code": "FRONT_HOOD", "status_code": "ORIGINAL" },
+            { "point_code": "REAR_RIGHT_FENDER", "status_code": "ORIGINAL" },
+        ] });
+        let form = format!("/inspector/v1/reports/{id}/forms/BODY");
+        self.write(service, "PUT", &form, answers).await.assert_status(200);
+    }
+
+    /// Moves a report to another status, with its current version.
+    pub async fn move_to(&self, service: &Service, id: &str, to: &str, reason: Option<&str>) -> TestResponse {
+        let mut body = json!({ "version": self.report(service, id).await["version"], "to": to });
+        if let Some(reason) = reason {
+            body["reason"] = json!(reason);
+        }
+        self.write(service, "PUT", &format!("/inspector/v1/reports/{id}/status"), body)
+            .await
+    }
+
+    /// Returns a report as this inspector sees it.
     pub async fn report(&self, service: &Service, id: &str) -> Value {
-        let answer = self.get(service, &format!("/inspector/v1/reports/{id}")).await;
-        answer.assert_status(200);
-        answer.json()["data"].clone()
+        let response = self.get(service, &format!("/inspector/v1/reports/{id}")).await;
+        response.assert_status(200);
+        response.json()["data"].clone()
     }
 }
 
-/// The cookie that an answer sets, as it is sent back.
+/// Returns the cookie that a response sets, as it is sent back.
 #[track_caller]
-pub fn cookie(answer: &Answer) -> String {
-    let line = answer.header("set-cookie").expect("Set-Cookie");
+pub fn cookie(response: &TestResponse) -> String {
+    let line = response.header("set-cookie").expect("Set-Cookie");
     line.split(';').next().unwrap().to_owned()
 }
 
-fn answer(exchange: &Exchange, base_url: &str) -> Answer {
-    let query = exchange
-        .url
-        .query()
-        .map_or_else(String::new, |query| format!("?{query}"));
-    Answer {
+fn response(exchange: &Exchange, base_url: &str) -> TestResponse {
+    TestResponse {
         method: exchange.method.clone(),
-        target: format!("{}{query}", exchange.url.path()),
+        target: exchange.url[Position::BeforePath..Position::AfterQuery].to_owned(),
         sent: exchange.request_body.clone(),
         base_url: base_url.to_owned(),
         operation: Some(exchange.operation_id.to_owned()),

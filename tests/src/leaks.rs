@@ -1,11 +1,11 @@
-//! Leaks: what no answer may contain.
+//! Data that no response may contain.
 
-use crate::answer::Answer;
 use crate::contract::{self, API_ROOT};
+use crate::response::TestResponse;
 use crate::{fixture, inspectors};
 
-/// Signs of the internals of the service.
-const INSIDE: &[&str] = &[
+/// Texts that reveal internals of the service.
+const INTERNALS: &[&str] = &[
     "SELECT ",
     "INSERT ",
     "UPDATE ",
@@ -28,15 +28,15 @@ const INSIDE: &[&str] = &[
     "column \"",
 ];
 
-/// Checks that an answer has no internals, no secret, and no personal data that its organization hides.
+/// Asserts that a response contains no internals, no secret, and no personal data that its organization hides.
 #[track_caller]
-pub(crate) fn check(answer: &Answer, at: &str) {
-    let Ok(text) = std::str::from_utf8(&answer.body) else {
+pub(crate) fn check(response: &TestResponse, at: &str) {
+    let Ok(text) = std::str::from_utf8(&response.body) else {
         return;
     };
-    let is_inspectors = contract::is_inspectors(answer.target.split('?').next().unwrap_or_default());
-    let is_ours = answer.target.starts_with(API_ROOT) || is_inspectors;
-    if !is_ours || answer.header("content-type") != Some("application/json") {
+    let is_inspectors = contract::is_inspectors(response.target.split('?').next().unwrap_or_default());
+    let is_api = response.target.starts_with(API_ROOT) || is_inspectors;
+    if !is_api || response.header("content-type") != Some("application/json") {
         return;
     }
     let tokens = inspectors::INSPECTORS.iter().map(|inspector| inspector.token);
@@ -44,9 +44,9 @@ pub(crate) fn check(answer: &Answer, at: &str) {
     for secret in keys.chain(tokens).chain([fixture::MASTER_KEY]) {
         assert!(!text.contains(secret), "{at}: a secret is in {text}");
     }
-    // An answer may repeat what the caller sent.
-    let sent = String::from_utf8_lossy(&answer.sent).into_owned() + &answer.target;
-    for mark in INSIDE.iter().filter(|mark| !sent.contains(**mark)) {
+    // A response may repeat what the caller sent.
+    let sent = String::from_utf8_lossy(&response.sent).into_owned() + &response.target;
+    for mark in INTERNALS.iter().filter(|mark| !sent.contains(**mark)) {
         assert!(!text.contains(mark), "{at}: {mark:?} is in {text}");
     }
     // Inspectors see what they and their colleagues have written.
@@ -57,6 +57,6 @@ pub(crate) fn check(answer: &Answer, at: &str) {
         .iter()
         .filter(|datum| !sent.replace(' ', "").contains(&datum.replace(' ', "")))
     {
-        assert!(!text.contains(datum), "{at}: {datum:?} is hidden, and in {text}");
+        assert!(!text.contains(datum), "{at}: hidden data {datum:?} is in {text}");
     }
 }

@@ -1,24 +1,23 @@
 //! The harness of the conformance tests.
 //!
 //! A test starts its own [`Service`] over its own database (a copy of a template with the data of [`fixture`]), sends requests,
-//! and examines the answers and the database. [`contract`] checks every answer against the OpenAPI document before the test sees
-//! it; [`snapshot`] compares it with a file.
+//! and examines the responses and the database. [`contract`] checks every response against the OpenAPI document before the test
+//! gets it; [`snapshot`] compares it with a file.
 //!
 //! ```text
 //! let service = Service::start().await;
-//! let answer = service.get(&ALPHA, "/api/v1/partner/health").await;
-//! answer.snapshot("a_partner_is_told_who_it_is");
+//! let response = service.get(&ALPHA, "/api/v1/partner/health").await;
+//! response.snapshot("health_returns_the_partner_and_the_time");
 //! ```
 //!
-//! The databases live in one private PostgreSQL cluster. `test-postgres -- COMMAND` starts it, runs the command and
-//! stops it; without it (plain `cargo test`) each process starts its own.
+//! All databases are in one private PostgreSQL cluster, which `test-postgres -- COMMAND` starts for the command and then stops.
+//! Without it (plain `cargo test`), each process starts a cluster.
 //!
-//! Two checks guard the snapshots: [`coverage`] (each declared answer has one) and [`snapshot_log`] (each is asserted once).
+//! Two checks guard the snapshots: [`coverage`] (each declared response has one) and [`snapshot_log`] (each is asserted once).
 
-// The harness panics where something is wrong: that fails the test.
+// The harness reports failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-pub mod answer;
 pub mod certificate;
 pub mod cluster;
 pub mod contract;
@@ -34,6 +33,7 @@ pub mod options;
 pub mod port;
 pub mod request;
 pub mod request_log;
+pub mod response;
 mod schema;
 pub mod service;
 pub mod snapshot;
@@ -41,9 +41,9 @@ pub mod snapshot_log;
 pub mod suspended_processes;
 pub mod wait;
 
-pub use answer::Answer;
 pub use fixture::{ALPHA, BETA, DELTA, GAMMA, TestKey};
 pub use inspectors::{AYSE, DERYA, MEHMET};
 pub use options::Options;
 pub use request::Request;
+pub use response::TestResponse;
 pub use service::Service;

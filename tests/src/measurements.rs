@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The path of `submit_measurement`.
 pub const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
 
-/// A package with one value for this plate, at IZMIR-01.
+/// Returns a package with one value for this plate, at IZMIR-01.
 pub fn package(external_id: &str, plate: &str) -> String {
     json!({
         "branch_code": "IZMIR-01", "plate": plate, "external_id": external_id,
@@ -17,7 +17,8 @@ pub fn package(external_id: &str, plate: &str) -> String {
     .to_string()
 }
 
-/// A digest of each table except those of admission and of the request log: a request that changes nothing leaves them equal.
+/// Returns a digest of each table, except those of admission and of the request log. A request that changes nothing leaves them
+/// equal.
 pub async fn contents(service: &Service) -> BTreeMap<String, String> {
     let tables = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' \
                   AND relname !~ '^(used_nonces|rate_windows|request_log)'";
@@ -30,7 +31,7 @@ pub async fn contents(service: &Service) -> BTreeMap<String, String> {
     contents
 }
 
-/// The points of the only measurement, in their order.
+/// Returns the points of the only measurement, in their order.
 pub async fn points(service: &Service) -> Value {
     service
         .rows(
@@ -41,7 +42,7 @@ pub async fn points(service: &Service) -> Value {
         .await
 }
 
-/// The device's answers in a report's form, in the order of the points.
+/// Returns the device's answers in a report's form, in the order of the points.
 pub async fn answers(service: &Service, report: &str) -> Value {
     service
         .rows(&format!(

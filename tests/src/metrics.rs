@@ -43,7 +43,7 @@ impl Page {
         Page(samples)
     }
 
-    /// The value of the one sample with this name and at least these labels.
+    /// Returns the value of the one sample with this name and at least these labels.
     #[track_caller]
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let found: Vec<_> = self.0.iter().filter(|sample| sample.is(name, labels)).collect();
@@ -51,7 +51,7 @@ impl Page {
         found[0].value
     }
 
-    /// The sum of all of them; 0 if there is none yet.
+    /// Returns the sum of all samples with this name and at least these labels; 0 if there are none.
     pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let found = self.0.iter().filter(|sample| sample.is(name, labels));
         found.map(|sample| sample.value).sum()
@@ -72,7 +72,7 @@ fn sample(line: &str) -> Sample {
         None => (series, ""),
     };
     let labels = labels.split(',').filter(|label| !label.is_empty()).map(|label| {
-        // No value of the service's has a comma or a quote.
+        // The service writes no label values with commas or quotes.
         let (label, value) = label.split_once('=').unwrap_or_else(|| panic!("{line}"));
         (label.to_owned(), value.trim_matches('"').to_owned())
     });

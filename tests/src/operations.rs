@@ -13,7 +13,7 @@ use crate::request::Request;
 /// An operation of the document.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Its id.
+    /// Its ID.
     pub id: &'static str,
     /// Its path, with the variables in braces.
     pub template: &'static str,
@@ -22,10 +22,10 @@ pub struct Operation {
     contract: &'static Contract,
 }
 
-/// Every operation of the partners' contract, by id.
+/// Every operation of the partners' contract, by ID.
 pub static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| operations(&contract::PARTNERS));
 
-/// Every operation of the inspectors' contract, by id.
+/// Every operation of the inspectors' contract, by ID.
 pub static INSPECTOR_OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| operations(&contract::INSPECTORS));
 
 fn operations(contract: &'static Contract) -> Vec<Operation> {
@@ -48,22 +48,22 @@ fn operations(contract: &'static Contract) -> Vec<Operation> {
     all
 }
 
-/// The operation with this id.
+/// Returns the operation with this ID.
 #[track_caller]
 pub fn operation(id: &str) -> Operation {
     let found = OPERATIONS.iter().find(|operation| operation.id == id);
     *found.unwrap_or_else(|| panic!("the document has no operation {id}"))
 }
 
-/// The operation of the inspectors' contract with this id.
+/// Returns the operation of the inspectors' contract with this ID.
 #[track_caller]
 pub fn inspector_operation(id: &str) -> Operation {
     let found = INSPECTOR_OPERATIONS.iter().find(|operation| operation.id == id);
     *found.unwrap_or_else(|| panic!("the inspectors' document has no operation {id}"))
 }
 
-/// The parts of an item that GET operations read: what follows its id in their paths, as `/photos` follows the id of one of the
-/// `inspections`; "" is the item itself.
+/// Returns the parts of an item that GET operations read, as the rest of their paths after the item's ID, such as `/photos` for
+/// `inspections`. The item itself is "".
 pub fn readable_parts(list: &str) -> Vec<&'static str> {
     let of_one = format!("/{list}/{{");
     let parts = OPERATIONS.iter().filter(|operation| operation.method() == Method::GET);
@@ -75,17 +75,17 @@ pub fn readable_parts(list: &str) -> Vec<&'static str> {
 }
 
 impl Operation {
-    /// Its method.
+    /// Returns its method.
     pub fn method(&self) -> Method {
         Method::from_bytes(self.method.to_uppercase().as_bytes()).unwrap()
     }
 
-    /// Its contract.
+    /// Returns its contract.
     pub fn contract(&self) -> &'static Contract {
         self.contract
     }
 
-    /// The security schemes that it requires.
+    /// Returns the security schemes that it requires.
     pub fn security(&self) -> Vec<&'static str> {
         let own = &self.operation["security"];
         let all = match own {
@@ -99,36 +99,36 @@ impl Operation {
             .collect()
     }
 
-    /// Its tags.
+    /// Returns its tags.
     pub fn tags(&self) -> impl Iterator<Item = &'static str> {
         let tags = self.operation["tags"].as_array().into_iter().flatten();
         tags.filter_map(Value::as_str)
     }
 
-    /// Whether it has a body.
+    /// Returns whether it has a body.
     pub fn has_body(&self) -> bool {
         self.operation["requestBody"].is_object()
     }
 
-    /// The scope that a key needs for it, if any.
+    /// Returns the scope that a key needs for it, if any.
     pub fn required_scope(&self) -> Option<&'static str> {
         self.operation["x-required-scope"].as_str()
     }
 
-    /// Whether it answers while the database is down: neither its nonce nor its answer needs the database.
+    /// Returns whether it works while the database is down.
     pub fn needs_no_database(&self) -> bool {
         self.operation["x-admission"] == "memory"
     }
 
-    /// The schema of its successful answers; `None` if they are not JSON.
-    pub fn answer_schema(&self) -> Option<&'static Value> {
+    /// Returns the schema of its successful responses; `None` if they are not JSON.
+    pub fn response_schema(&self) -> Option<&'static Value> {
         let responses = self.operation["responses"].as_object().unwrap();
         let success = responses.iter().find(|(status, _)| status.starts_with('2'));
         let content = &self.contract.resolved(success.unwrap().1)["content"];
         content["application/json"].get("schema")
     }
 
-    /// A valid request, unsigned: about the subject, with the document's examples for everything else that is required.
+    /// Returns a valid, unsigned request about the subject, with the document's examples for everything else that is required.
     #[track_caller]
     pub fn request(&self, subject: &Subject) -> Request {
         let mut request = Request::new(self.method().as_str(), &self.path(subject));
@@ -146,7 +146,7 @@ impl Operation {
         }
     }
 
-    /// The same, as narrow as possible: for the subject's organization, and in a list for its first item.
+    /// Returns the same request, restricted to the subject's organization, and in a list to the first item.
     #[track_caller]
     pub fn narrowed_request(&self, subject: &Subject) -> Request {
         let mut request = self.request(subject);
@@ -158,28 +158,28 @@ impl Operation {
         request
     }
 
-    /// Whether a request can name an organization.
+    /// Returns whether a request can name an organization.
     pub fn can_be_narrowed(&self) -> bool {
         self.template.contains('{') || self.parameters("query").any(|it| it["name"] == "organization_id")
     }
 
-    /// Its path, with the subject's ids as variables: each is chosen by the segment before it.
+    /// Returns its path, with the subject's IDs as variables. The preceding segment selects the ID.
     #[track_caller]
     fn path(&self, subject: &Subject) -> String {
         let mut path = String::new();
-        let mut before = "";
+        let mut previous = "";
         for segment in self.template.split('/').skip(1) {
             path.push('/');
             path += match segment.starts_with('{') {
-                true => subject.id_behind(before),
+                true => subject.id_after(previous),
                 false => segment,
             };
-            before = segment;
+            previous = segment;
         }
         path
     }
 
-    /// The document's example of its body, without optional times: they may be in the future.
+    /// Returns the document's example of its body, without optional times, which may be in the future.
     #[track_caller]
     fn body(&self) -> Option<Value> {
         let media = self.operation.pointer("/requestBody/content/application~1json")?;

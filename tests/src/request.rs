@@ -28,11 +28,11 @@ enum Sending {
     None,
     /// A body with `Content-Length`.
     Whole(Bytes),
-    /// In chunks, without a length.
+    /// A body in chunks, without a length.
     Chunks(Vec<Bytes>),
-    /// These bytes, and then nothing more: the body never ends.
+    /// A body that consists of these bytes and never ends.
     Stalled(Bytes),
-    /// The first half of these bytes; the second half after the notification.
+    /// A body whose second half is sent after the notification.
     Held(Bytes, Arc<Notify>),
 }
 
@@ -51,7 +51,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Any method, unsigned, without a body. `target` is sent unchanged.
+    /// Creates an unsigned request without a body. `target` is sent unchanged.
     pub fn new(method: &str, target: &str) -> Self {
         Self {
             method: Method::from_bytes(method.as_bytes()).unwrap(),
@@ -66,26 +66,26 @@ impl Request {
         }
     }
 
-    /// A GET, unsigned.
+    /// Creates an unsigned GET.
     pub fn get(target: &str) -> Self {
         Self::new("GET", target)
     }
 
-    /// A POST of JSON, unsigned.
+    /// Creates an unsigned POST of JSON.
     pub fn post(target: &str, body: impl Into<Bytes>) -> Self {
         Self::new("POST", target)
             .body(body)
             .header("content-type", "application/json")
     }
 
-    /// With another method.
+    /// Sets the method.
     #[must_use]
     pub fn with_method(mut self, method: &str) -> Self {
         self.method = Method::from_bytes(method.as_bytes()).unwrap();
         self
     }
 
-    /// With one more query parameter.
+    /// Adds a query parameter.
     #[must_use]
     pub fn with_query(mut self, query: &str) -> Self {
         self.target.push(if self.target.contains('?') { '&' } else { '?' });
@@ -93,14 +93,14 @@ impl Request {
         self
     }
 
-    /// With a body whose length is announced.
+    /// Sets a body with its `Content-Length`.
     #[must_use]
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.body = Sending::Whole(body.into());
         self
     }
 
-    /// The same body, but in chunks of at most `size` bytes and without a length.
+    /// Sends the body in chunks of at most `size` bytes, without a length.
     #[must_use]
     pub fn chunked(mut self, size: usize) -> Self {
         let body = self.sent();
@@ -108,42 +108,42 @@ impl Request {
         self
     }
 
-    /// The same body, but it never ends.
+    /// Sends the body, and then never ends it.
     #[must_use]
     pub fn stalled(mut self) -> Self {
         self.body = Sending::Stalled(self.sent());
         self
     }
 
-    /// The same body; its second half is sent when `release` is notified.
+    /// Sends the second half of the body only when `release` is notified.
     #[must_use]
     pub fn held_until(mut self, release: &Arc<Notify>) -> Self {
         self.body = Sending::Held(self.sent(), release.clone());
         self
     }
 
-    /// Signed by this key.
+    /// Signs the request with this key.
     #[must_use]
     pub fn signed_by(mut self, key: &TestKey) -> Self {
         self.key = Some(*key);
         self
     }
 
-    /// Signed by a clock that is ahead by this many seconds.
+    /// Signs the request by a clock that is ahead by this many seconds.
     #[must_use]
     pub fn clock_ahead_by(mut self, seconds: i64) -> Self {
         self.clock_offset = seconds;
         self
     }
 
-    /// With this nonce in place of a fresh one.
+    /// Uses this nonce instead of a new one.
     #[must_use]
     pub fn nonce(mut self, nonce: &str) -> Self {
         self.nonce = Some(nonce.to_owned());
         self
     }
 
-    /// With one more header, in addition to a signature header of this name.
+    /// Adds a header, even if there is a signature header of the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((
@@ -153,27 +153,27 @@ impl Request {
         self
     }
 
-    /// Without this signature header.
+    /// Removes this signature header, or `host`.
     #[must_use]
     pub fn without(mut self, name: &'static str) -> Self {
         self.removed.push(name);
         self
     }
 
-    /// With this value of a signature header instead of the correct one.
+    /// Replaces the value of a signature header.
     #[must_use]
     pub fn with(self, name: &'static str, value: &str) -> Self {
         self.without(name).header(name, value)
     }
 
-    /// From this address of the machine.
+    /// Sends the request from this address of the machine.
     #[must_use]
     pub fn from(mut self, address: &str) -> Self {
         self.from = Some(address.parse().unwrap());
         self
     }
 
-    /// The body's bytes.
+    /// Returns the body's bytes.
     pub(crate) fn sent(&self) -> Bytes {
         match &self.body {
             Sending::None => Bytes::new(),
@@ -182,7 +182,7 @@ impl Request {
         }
     }
 
-    /// The canonical string, with the values of the other signature headers.
+    /// Returns the canonical string, with the values of the other signature headers.
     fn canonical(&self, timestamp: &str, nonce: &str) -> String {
         let (path, query) = split_target(&self.target);
         Canonical {
@@ -197,7 +197,7 @@ impl Request {
         .render()
     }
 
-    /// As hyper sends it, signed now.
+    /// Builds the request that hyper sends, signed with the current time.
     pub(crate) fn build(&self, host: &str) -> hyper::Request<Body> {
         let mut request = hyper::Request::new(self.hyper_body());
         *request.method_mut() = self.method.clone();
@@ -206,7 +206,9 @@ impl Request {
             .parse()
             .unwrap_or_else(|error| panic!("{}: {error}", self.target));
         let headers = request.headers_mut();
-        headers.append("host", host.parse().unwrap());
+        if !self.removed.contains(&"host") {
+            headers.append("host", host.parse().unwrap());
+        }
         if let Some(key) = &self.key {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
             let timestamp = now.saturating_add_signed(self.clock_offset).to_string();
@@ -227,8 +229,8 @@ impl Request {
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
-        let unmeasured = matches!(self.body, Sending::Chunks(_) | Sending::Stalled(_) | Sending::Held(..));
-        if unmeasured && !headers.contains_key("content-length") {
+        let without_length = matches!(self.body, Sending::Chunks(_) | Sending::Stalled(_) | Sending::Held(..));
+        if without_length && !headers.contains_key("content-length") {
             // Explicit, because hyper otherwise omits the body of a GET.
             headers.insert("transfer-encoding", HeaderValue::from_static("chunked"));
         }

@@ -1,9 +1,9 @@
-//! Reading the request log as the operators' commands do.
+//! Reads the request log as the operators' commands do.
 
 use std::time::Duration;
 
 use crate::wait::until;
-use crate::{Answer, Service};
+use crate::{Service, TestResponse};
 use deadpool_postgres::Pool;
 use partner_api::request_log::{self, Entry, Filter, Reason};
 use partner_api_store::connection::Connection;
@@ -23,39 +23,39 @@ impl Log {
         Log(pool(service.database(), &settings).unwrap())
     }
 
-    /// A connection.
+    /// Returns a connection.
     pub async fn client(&self) -> Connection {
         Connection::take(&self.0, Duration::from_secs(5)).await.unwrap()
     }
 
-    /// The entry of an answer, if it is written.
-    pub async fn find(&self, answer: &Answer) -> Option<Entry> {
-        request_log::find(&self.client().await, id(answer)).await.unwrap()
+    /// Returns the entry of a response, if it is written.
+    pub async fn find(&self, response: &TestResponse) -> Option<Entry> {
+        request_log::find(&self.client().await, id(response)).await.unwrap()
     }
 
-    /// The entry of an answer, once it is written.
-    pub async fn entry(&self, answer: &Answer) -> Entry {
-        self.when(async || self.find(answer).await).await
+    /// Returns the entry of a response, once it is written.
+    pub async fn entry(&self, response: &TestResponse) -> Entry {
+        self.when(async || self.find(response).await).await
     }
 
-    /// The entries that a filter selects.
+    /// Returns the entries that a filter selects.
     pub async fn list(&self, filter: &Filter) -> Vec<Entry> {
         request_log::list(&self.client().await, filter).await.unwrap()
     }
 
     /// Asserts that a request was rejected for this reason.
-    pub async fn assert_reason(&self, answer: &Answer, reason: Reason) {
-        let entry = self.entry(answer).await;
-        assert_eq!(entry.reason.as_deref(), Some(reason.word()), "{}", answer.target);
+    pub async fn assert_reason(&self, response: &TestResponse, reason: Reason) {
+        let entry = self.entry(response).await;
+        assert_eq!(entry.reason.as_deref(), Some(reason.as_str()), "{}", response.target);
     }
 
-    /// Waits until something is there, for at most 30 seconds.
-    pub async fn when<T>(&self, there: impl AsyncFn() -> Option<T>) -> T {
-        until(Duration::from_secs(30), there).await
+    /// Waits until `condition` returns a value, for at most 30 seconds.
+    pub async fn when<T>(&self, condition: impl AsyncFn() -> Option<T>) -> T {
+        until(Duration::from_secs(30), condition).await
     }
 }
 
-/// The id of the request that was answered.
-pub fn id(answer: &Answer) -> Uuid {
-    answer.header("x-request-id").unwrap().parse().unwrap()
+/// Returns the ID of the request that this response belongs to.
+pub fn id(response: &TestResponse) -> Uuid {
+    response.header("x-request-id").unwrap().parse().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The document's `components/schemas` as JSON Schema that rejects unknown members.
+/// Returns the document's `components/schemas` as JSON Schema that rejects unknown members.
 ///
 /// Clients must ignore unknown members, because later versions may add some; but the service must not send one that its own
 /// document does not have.

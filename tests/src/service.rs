@@ -11,69 +11,71 @@ use http::StatusCode;
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
+use partner_api::inspectors::InspectorState;
 use partner_api::recorder;
 use partner_api::request_log::{self, Stats};
-use partner_api::server::{self, InternalState, RunningServer, ServerParts};
+use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
 use partner_api_store::pool::{self, PoolSettings};
 use partner_api_store::secrets::purpose;
 use serde_json::Value;
 use tokio::net::{TcpSocket, TcpStream};
+use url::Position;
 
-use crate::answer::Answer;
 use crate::cluster::{self, Database};
 use crate::contract;
 use crate::dropshot::DropshotServers;
 use crate::fixture::{self, OBJECTS, TestKey};
 use crate::options::Options;
 use crate::request::Request;
+use crate::response::TestResponse;
 use crate::wait::until;
 
-/// A running service with the data of [`fixture`]. It ends when this value is dropped, and its database is dropped.
+/// A running service with the data of [`fixture`]. It is stopped, and its database dropped, when this value is dropped.
 pub struct Service {
     /// Its base URL.
     pub base_url: String,
     /// The test's own session in the service's database.
     pub db: tokio_postgres::Client,
-    seen: Arc<Mutex<Option<Answer>>>,
+    last_response: Arc<Mutex<Option<TestResponse>>>,
     config: tokio_postgres::Config,
     pool: Pool,
     running: RunningServer,
     dropshot: Option<DropshotServers>,
-    // Dropped in this order: what uses the database first.
+    // Fields are dropped in this order, so that the users of the database are dropped before it.
     folder: Arc<tempfile::TempDir>,
     database: Option<Arc<Database>>,
 }
 
 impl Service {
-    /// With the default [`Options`].
+    /// Starts a service with the default [`Options`].
     pub async fn start() -> Self {
         Self::start_with(Options::default()).await
     }
 
-    /// With these options.
+    /// Starts a service with these options.
     pub async fn start_with(options: Options) -> Self {
         let database = Database::create().await;
         Self::start_over(database.config(), Some(Arc::new(database)), new_folder(), options).await
     }
 
-    /// Another service over the same database and storage.
+    /// Starts another service over the same database and storage.
     pub async fn replica(&self) -> Self {
         self.replica_with(Options::default()).await
     }
 
-    /// The same, with these options.
+    /// Starts another service over the same database and storage, with these options.
     pub async fn replica_with(&self, options: Options) -> Self {
         Self::start_over(self.config.clone(), self.database.clone(), self.folder.clone(), options).await
     }
 
-    /// Over a database that the test has created, and that remains when the service ends.
+    /// Starts a service over a database that the test has created. The database remains when the service ends.
     pub async fn start_on(config: tokio_postgres::Config) -> Self {
         Self::start_on_with(config, Options::default()).await
     }
 
-    /// The same, with these options.
+    /// Like [`start_on`](Self::start_on), with these options.
     pub async fn start_on_with(config: tokio_postgres::Config, options: Options) -> Self {
         Self::start_over(config, None, new_folder(), options).await
     }
@@ -96,6 +98,7 @@ impl Service {
         let parts = ServerParts {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
             internal_listen: options.internal_listen,
+            inspectors_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
             public_url: None,
             tls: options.tls,
             environment: options.environment,
@@ -110,7 +113,7 @@ impl Service {
             standbys: options.standbys,
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             pages: Box::new(|_| options.pages),
-            internal_routes: Some(partner_api_inspector::serve),
+            inspector_routes: Some(partner_api_inspector::serve),
             master_key,
             ip_limit: options.ip_limit,
             trusted_proxies: options.trusted_proxies,
@@ -120,7 +123,7 @@ impl Service {
             renderers: options.renderers,
         };
         let running = server::start(parts).await.unwrap_or_else(|error| panic!("{error}"));
-        let dropshot = DropshotServers::start_if_selected(&running.gateway, || InternalState {
+        let dropshot = DropshotServers::start_if_selected(&running.gateway, || InspectorState {
             context: running.context.clone(),
             pool: pool.clone(),
             reporter: running.gateway.reporter().clone(),
@@ -141,7 +144,7 @@ impl Service {
         Self {
             base_url,
             db,
-            seen: Arc::default(),
+            last_response: Arc::default(),
             config,
             pool,
             running,
@@ -151,56 +154,57 @@ impl Service {
         }
     }
 
-    /// The generated client, of this key. It tries once; every answer is checked, and the last one is [`last`](Self::last).
+    /// Returns the generated client with this key, without retries. Every response is checked; [`last`](Self::last) returns the
+    /// last one.
     pub fn client(&self, key: &TestKey) -> Client {
         self.connector(key).connect().unwrap()
     }
 
-    /// The same, over the test's own HTTP client.
+    /// Like [`client`](Self::client), with an HTTP client of the test.
     pub fn client_over(&self, http: reqwest::Client, key: &TestKey) -> Client {
         self.connector(key).http_client(http).connect().unwrap()
     }
 
     fn connector(&self, key: &TestKey) -> Connector {
-        let (seen, base_url) = (self.seen.clone(), self.base_url.clone());
+        let (last_response, base_url) = (self.last_response.clone(), self.base_url.clone());
         let url = match &self.dropshot {
             Some(dropshot) => format!("http://{}", dropshot.partners()),
             None => base_url.clone(),
         };
         let observer = move |exchange: &Exchange| {
-            let answer = answer(exchange, &base_url);
-            contract::check(&answer);
-            *seen.lock().unwrap() = Some(answer);
+            let response = response(exchange, &base_url);
+            contract::check(&response);
+            *last_response.lock().unwrap() = Some(response);
         };
         let connector = Connector::new(&url, key.id, key.secret).unwrap();
         connector.retry(RetryPolicy::never()).observer(observer)
     }
 
-    /// The answer that a [`client`](Self::client) got last.
+    /// Returns the last response of a [`client`](Self::client).
     #[track_caller]
-    pub fn last(&self) -> Answer {
-        self.seen.lock().unwrap().clone().expect("a client had an answer")
+    pub fn last(&self) -> TestResponse {
+        self.last_response.lock().unwrap().clone().expect("a response")
     }
 
-    /// A GET, signed by this key.
-    pub async fn get(&self, key: &TestKey, target: &str) -> Answer {
+    /// Sends a GET, signed by this key.
+    pub async fn get(&self, key: &TestKey, target: &str) -> TestResponse {
         self.send(Request::get(target).signed_by(key)).await
     }
 
-    /// A POST of a measurement, signed by this key. The bytes are sent as they are.
-    pub async fn measure(&self, key: &TestKey, package: impl Into<bytes::Bytes>) -> Answer {
+    /// Sends a POST of a measurement, signed by this key. The bytes are sent unchanged.
+    pub async fn measure(&self, key: &TestKey, package: impl Into<bytes::Bytes>) -> TestResponse {
         self.send(Request::post("/api/v1/partner/test-line/measurements", package).signed_by(key))
             .await
     }
 
-    /// Sends a request over a new connection; the answer is checked against the document.
-    pub async fn send(&self, request: Request) -> Answer {
-        let answer = self.exchange(&request).await;
-        contract::check(&answer);
-        answer
+    /// Sends a request over a new connection; the response is checked against the document.
+    pub async fn send(&self, request: Request) -> TestResponse {
+        let response = self.exchange(&request).await;
+        contract::check(&response);
+        response
     }
 
-    async fn exchange(&self, request: &Request) -> Answer {
+    async fn exchange(&self, request: &Request) -> TestResponse {
         let socket = TcpSocket::new_v4().unwrap();
         socket
             .bind(SocketAddr::new(
@@ -214,12 +218,12 @@ impl Service {
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .unwrap();
-        // How the connection ends shows in the answer, or in its absence.
+        // An error of the connection makes the request or the reading of its body fail.
         tokio::spawn(connection);
         let response = sender.send_request(request.build(&address.to_string())).await;
         let response = response.unwrap_or_else(|error| panic!("{} {}: {error:?}", request.method, request.target));
         let (head, body) = response.into_parts();
-        Answer {
+        TestResponse {
             method: request.method.clone(),
             target: request.target.clone(),
             sent: request.sent(),
@@ -231,11 +235,11 @@ impl Service {
         }
     }
 
-    /// The address of the server that serves a path.
+    /// Returns the address of the server that serves a path.
     pub fn address(&self, path: &str) -> SocketAddr {
         let dropshot = self.dropshot.as_ref().and_then(|dropshot| dropshot.address(path));
         dropshot.unwrap_or_else(|| match contract::is_inspectors(path) {
-            true => self.internal_address(),
+            true => self.inspectors_address(),
             false => self.running.address,
         })
     }
@@ -249,22 +253,22 @@ impl Service {
             .await;
     }
 
-    /// Its connections for reads.
+    /// Returns its connections for reads.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// The context of its handlers, with its storage.
+    /// Returns the context of its handlers, with its storage.
     pub fn context(&self) -> &Context {
         &self.running.context
     }
 
-    /// The folder of its objects, each under its key.
+    /// Returns the folder of its objects, each under its key.
     pub fn objects(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The active certificate.
+    /// Returns the active certificate.
     ///
     /// # Panics
     /// If it does not use TLS.
@@ -272,7 +276,7 @@ impl Service {
         self.running.tls.as_ref().expect("TLS")
     }
 
-    /// The counters of its request log.
+    /// Returns the counters of its request log.
     pub fn stats(&self) -> Stats {
         self.running.request_log.stats()
     }
@@ -282,12 +286,17 @@ impl Service {
         internal(self.internal_address(), path).await
     }
 
-    /// The address of `/live`, `/ready` and `/metrics`.
+    /// Returns the address of `/live`, `/ready` and `/metrics`.
     pub fn internal_address(&self) -> SocketAddr {
         self.running.internal_address.expect("an internal listener")
     }
 
-    /// Stops it as a signal does; its database remains while another replica has it.
+    /// Returns the address of the inspectors' page and API.
+    pub fn inspectors_address(&self) -> SocketAddr {
+        self.running.inspectors_address.expect("an inspectors' listener")
+    }
+
+    /// Stops it as a signal does. Its database remains while another replica uses it.
     ///
     /// # Panics
     /// If requests are still being processed after ten seconds.
@@ -295,7 +304,7 @@ impl Service {
         assert!(self.running.stop(Duration::from_secs(10)).await);
     }
 
-    /// How to connect to its database.
+    /// Returns the connection settings of its database.
     pub fn database(&self) -> tokio_postgres::Config {
         self.config.clone()
     }
@@ -308,7 +317,7 @@ impl Service {
         self.within(Duration::from_secs(5), condition).await;
     }
 
-    /// Waits until `condition` holds, for as long as a busy machine may need: the test does not say how soon that must be.
+    /// Waits until `condition` holds, without a requirement on the time. A busy machine may need up to 30 seconds.
     ///
     /// # Panics
     /// If it does not hold after 30 seconds.
@@ -324,7 +333,7 @@ impl Service {
         until(bound, async || condition().await.then_some(())).await;
     }
 
-    /// The rows of a query, each as a JSON object.
+    /// Returns the rows of a query, each as a JSON object.
     pub async fn rows(&self, query: &str) -> Value {
         let aggregated = format!("SELECT coalesce(jsonb_agg(to_jsonb(q)), '[]') FROM ({query}) AS q");
         self.db
@@ -334,7 +343,7 @@ impl Service {
             .get(0)
     }
 
-    /// Whether the database has this nonce of this key.
+    /// Returns whether the database has this nonce of this key.
     pub async fn knows_nonce(&self, key: &TestKey, nonce: &str) -> bool {
         let digest =
             "substr(encode(sha256(convert_to($1, 'UTF8') || '\\x00' || convert_to($2, 'UTF8')), 'hex'), 1, 32)::uuid";
@@ -342,13 +351,13 @@ impl Service {
         self.db.query_one(&query, &[&key.id, &nonce]).await.unwrap().get(0)
     }
 
-    /// The number of nonces in the database.
+    /// Returns the number of nonces in the database.
     pub async fn used_nonces(&self) -> i64 {
         let query = "SELECT count(DISTINCT digest) FROM used_nonces";
         self.db.query_one(query, &[]).await.unwrap().get(0)
     }
 
-    /// The number of rows of a table, with a condition if one follows its name.
+    /// Returns the number of rows of a table, with a condition if one follows its name.
     pub async fn count(&self, from_where: &str) -> i64 {
         let query = format!("SELECT count(*) FROM {from_where}");
         self.db
@@ -379,14 +388,10 @@ fn new_folder() -> Arc<tempfile::TempDir> {
     Arc::new(tempfile::tempdir().unwrap())
 }
 
-fn answer(exchange: &Exchange, base_url: &str) -> Answer {
-    let query = exchange
-        .url
-        .query()
-        .map_or_else(String::new, |query| format!("?{query}"));
-    Answer {
+fn response(exchange: &Exchange, base_url: &str) -> TestResponse {
+    TestResponse {
         method: exchange.method.clone(),
-        target: format!("{}{query}", exchange.url.path()),
+        target: exchange.url[Position::BeforePath..Position::AfterQuery].to_owned(),
         sent: exchange.request_body.clone(),
         base_url: base_url.to_owned(),
         operation: Some(exchange.operation_id.to_owned()),

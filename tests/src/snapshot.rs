@@ -1,5 +1,5 @@
-//! Answers as files: `snapshots/<operation id>/<case>.snap`, and `snapshots/every_operation/<case>.snap` for the answers of all
-//! operations to the same faulty request.
+//! Responses as files: `snapshots/<operation id>/<case>.snap`, and `snapshots/every_operation/<case>.snap` for the responses of all
+//! operations to the same invalid request.
 //!
 //! A snapshot's header has `info` with `operation` (or `operations`), `status` and, of an error, `code`, for the coverage check.
 //! A value that differs from run to run is replaced by its name in brackets after its format was checked.
@@ -10,9 +10,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
-use crate::answer::Answer;
 use crate::contract::is_like;
 use crate::coverage::{EVERY_OPERATION, Info, NO_OPERATION};
+use crate::response::TestResponse;
 use crate::{coverage, snapshot_log};
 
 /// Headers that the document declares.
@@ -34,8 +34,8 @@ const UUID_V7: &str = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0
 const TIME: &str = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z";
 const UNIX_TIME: &str = r"\d{10}";
 
-impl Answer {
-    /// Compares with the snapshot of this case, whose name is a sentence. An answer to no operation belongs to `gateway`.
+impl TestResponse {
+    /// Compares with the snapshot of this case, whose name is a sentence. Responses without an operation belong to `gateway`.
     #[track_caller]
     pub fn snapshot(&self, case: &str) {
         let folder = self.operation.as_deref().unwrap_or(NO_OPERATION);
@@ -45,27 +45,27 @@ impl Answer {
             status: self.status.as_u16(),
             code: self.code(),
         };
-        let shown = format!("{}\n{}", self.shown_request(), self.shown(Left::Shown));
+        let shown = format!("{}\n{}", self.shown_request(), self.shown(Remaining::Shown));
         compare(folder, case, &info, &shown);
     }
 }
 
-/// Compares what several operations answered with the one snapshot of this case, whose name is a sentence.
+/// Compares the responses of several operations with the one snapshot of this case, whose name is a sentence.
 ///
-/// Answers that are the same stand there once, below all the requests that got them. How many requests the key has left is
-/// not shown: each operation's turn would be in it.
+/// Equal responses are shown once, below all of their requests. The number of remaining requests is not shown, because it
+/// depends on the order of the operations.
 ///
 /// # Panics
-/// Unless each answer has this status and code.
+/// Unless each response has this status and code.
 #[track_caller]
-pub fn of_all(case: &str, status: u16, code: &str, answers: &[Answer]) {
+pub fn of_all(case: &str, status: u16, code: &str, responses: &[TestResponse]) {
     let mut shown: Vec<(String, Vec<String>)> = Vec::new();
     let mut operations = Vec::new();
-    for answer in answers {
-        answer.assert_refused(status, code);
-        operations.push(answer.operation.clone().expect("the answer of an operation"));
-        let request = format!("{} {}", answer.method, answer.target);
-        let text = answer.shown(Left::Hidden);
+    for response in responses {
+        response.assert_rejected(status, code);
+        operations.push(response.operation.clone().expect("the response of an operation"));
+        let request = format!("{} {}", response.method, response.target);
+        let text = response.shown(Remaining::Hidden);
         match shown.iter_mut().find(|(other, _)| *other == text) {
             Some((_, requests)) => requests.push(request),
             None => shown.push((text, vec![request])),
@@ -83,17 +83,17 @@ pub fn of_all(case: &str, status: u16, code: &str, answers: &[Answer]) {
     compare(EVERY_OPERATION, case, &info, &groups.collect::<Vec<_>>().join("\n\n"));
 }
 
-/// Compares with the snapshot of this case what was said to several requests for one operation, each with what was wrong
-/// with it in a few words.
+/// Compares the messages of errors of one operation with the snapshot of this case. Each comes with a short description of its
+/// request.
 ///
 /// # Panics
-/// Unless each answer has this status and code.
+/// Unless each response has this status and code.
 #[track_caller]
-pub fn of_messages(case: &str, status: u16, code: &str, answers: &[(String, Answer)]) {
+pub fn of_messages(case: &str, status: u16, code: &str, responses: &[(String, TestResponse)]) {
     let mut shown = Vec::new();
-    for (sent, answer) in answers {
-        answer.assert_refused(status, code);
-        let error = answer.redacted("", answer.json()["error"].clone());
+    for (sent, response) in responses {
+        response.assert_rejected(status, code);
+        let error = response.redacted("", response.json()["error"].clone());
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let mut lines = vec![format!("{sent}\n→ {}", text(&error["message"]).replace('\n', "\n  "))];
         let details = error["details"].as_array();
@@ -107,7 +107,7 @@ pub fn of_messages(case: &str, status: u16, code: &str, answers: &[(String, Answ
         }
         shown.push(lines.join("\n"));
     }
-    let operation = answers[0].1.operation.clone();
+    let operation = responses[0].1.operation.clone();
     let folder = operation.clone().unwrap_or_else(|| NO_OPERATION.to_owned());
     let info = Info {
         operation: Some(folder.clone()),
@@ -126,27 +126,27 @@ fn compare(folder: &str, case: &str, info: &Info, shown: &str) {
     settings.set_omit_expression(true);
     settings.set_description(case.replace('_', " "));
     settings.set_info(info);
-    assert!(is_like(case, "[a-z0-9_]+"), "{case:?} is no name of a file");
+    assert!(is_like(case, "[a-z0-9_]+"), "{case:?} must contain only a-z, 0-9 and _");
     let file = format!("{folder}/{case}.snap");
     snapshot_log::record(&file, Location::caller()).unwrap();
     settings.bind(|| insta::assert_snapshot!(case, shown));
-    // The header is what coverage counts by, and insta does not compare it.
-    let told = coverage::info(&coverage::folder().join(&file));
-    assert_eq!(told, *info, "{file}: its header says something else");
+    // Coverage is computed from the header, which insta does not compare.
+    let actual = coverage::info(&coverage::folder().join(&file));
+    assert_eq!(actual, *info, "{file}: the header is wrong; record the snapshot again");
 }
 
-/// Whether a snapshot shows how many requests a key has left.
+/// Whether a snapshot shows the number of remaining requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum Remaining {
     Shown,
     Hidden,
 }
 
-impl Answer {
-    /// The request as a snapshot shows it.
+impl TestResponse {
+    /// Returns the request as a snapshot shows it.
     fn shown_request(&self) -> String {
         let target = match self.target.starts_with("/inspector/") {
-            true => without_the_new(&self.target),
+            true => without_recent_values(&self.target),
             false => self.target.clone(),
         };
         let mut shown = format!("{} {target}", self.method);
@@ -163,18 +163,18 @@ impl Answer {
 
     fn shown_json(&self, json: &Value) -> String {
         match self.target.starts_with("/inspector/") {
-            true => without_the_new(&pretty(json)),
+            true => without_recent_values(&pretty(json)),
             false => pretty(json),
         }
     }
 
-    /// The answer as a snapshot shows it.
+    /// Returns the response as a snapshot shows it.
     #[track_caller]
-    fn shown(&self, left: Left) -> String {
+    fn shown(&self, remaining: Remaining) -> String {
         let mut lines = vec![String::new(), self.status.to_string()];
         for name in SHOWN_HEADERS {
             if let Some(value) = self.header(name) {
-                lines.push(format!("{name}: {}", shown_header(name, value, left)));
+                lines.push(format!("{name}: {}", shown_header(name, value, remaining)));
             }
         }
         if !self.body.is_empty() {
@@ -188,7 +188,7 @@ impl Answer {
         lines.join("\n")
     }
 
-    /// A value with what differs from run to run replaced; `name` is its member's name.
+    /// Replaces parts of a value that differ from run to run; `name` is the name of its member.
     #[track_caller]
     fn redacted(&self, name: &str, value: Value) -> Value {
         match value {
@@ -205,17 +205,20 @@ impl Answer {
 
     #[track_caller]
     fn redacted_text(&self, name: &str, text: &str) -> String {
-        let shape = |pattern: &str, shown: &str| {
-            assert!(is_like(text, pattern), "{name} is not of the shape of {shown}: {text}");
+        let format = |pattern: &str, shown: &str| {
+            assert!(
+                is_like(text, pattern),
+                "{name} does not have the format of {shown}: {text}"
+            );
             shown.to_owned()
         };
         match name {
-            "request_id" => shape(UUID, "[uuid]"),
-            "measurement_id" => shape(UUID_V7, "[uuid v7]"),
-            "server_time" | "expires_at" => shape(TIME, "[time]"),
-            "next_cursor" => shape("[A-Za-z0-9_-]{16,1024}", "[cursor]"),
+            "request_id" => format(UUID, "[uuid]"),
+            "measurement_id" => format(UUID_V7, "[uuid v7]"),
+            "server_time" | "expires_at" => format(TIME, "[time]"),
+            "next_cursor" => format("[A-Za-z0-9_-]{16,1024}", "[cursor]"),
             "url" | "thumb_url" => {
-                shape(
+                format(
                     &format!(
                         r"{}/files/[a-z0-9/-]+\.[a-z]+\?expires={UNIX_TIME}&signature=[A-Za-z0-9_-]{{43,64}}",
                         self.base_url
@@ -223,40 +226,41 @@ impl Answer {
                     "",
                 );
                 let (file, _) = text.split_once('?').unwrap();
-                without_the_new(&file.replace(&self.base_url, "[base]")) + "?expires=[unix time]&signature=[signature]"
+                without_recent_values(&file.replace(&self.base_url, "[base]"))
+                    + "?expires=[unix time]&signature=[signature]"
             }
-            "csrf_token" => shape("[A-Za-z0-9_-]{43}", "[csrf token]"),
-            "public_slug" => shape("[a-z2-9]{12}", "[slug]"),
-            "message" => without_the_present(&text.replace(&self.base_url, "[base]")),
-            // What inspectors see is of today.
-            _ if self.target.starts_with("/inspector/") => without_the_new(text),
+            "csrf_token" => format("[A-Za-z0-9_-]{43}", "[csrf token]"),
+            "public_slug" => format("[a-z2-9]{12}", "[slug]"),
+            "message" => without_recent_times(&text.replace(&self.base_url, "[base]")),
+            // Inspectors see reports of today.
+            _ if self.target.starts_with("/inspector/") => without_recent_values(text),
             _ => text.replace(&self.base_url, "[base]"),
         }
     }
 }
 
-/// What is of today, or of the day before: the fixture data has a draft that is older than a day.
+/// Today and the day before. The fixture data has a draft that is older than a day.
 const RECENT: TimeDelta = TimeDelta::days(2);
 
-/// Times of today and ids that were made today replaced, and numbers of this year.
-fn without_the_new(text: &str) -> String {
+/// Replaces recent times and IDs, and report numbers of this year.
+fn without_recent_values(text: &str) -> String {
     let replaced = Regex::new(UUID_V7).unwrap().replace_all(text, |found: &Captures<'_>| {
         let id: uuid::Uuid = found[0].parse().unwrap();
-        let made = id
+        let created = id
             .get_timestamp()
-            .and_then(|made| DateTime::from_timestamp(made.to_unix().0.cast_signed(), 0));
-        match made.is_some_and(|made| (made - Utc::now()).abs() < RECENT) {
+            .and_then(|created| DateTime::from_timestamp(created.to_unix().0.cast_signed(), 0));
+        match created.is_some_and(|created| (created - Utc::now()).abs() < RECENT) {
             true => "[uuid v7]".to_owned(),
             false => found[0].to_owned(),
         }
     });
     let of_this_year = Regex::new(&format!(r"^([A-Z0-9-]+)-{}-(\d{{6}})$", Utc::now().format("%Y"))).unwrap();
     let replaced = of_this_year.replace(&replaced, "$1-[year]-$2");
-    without_the_present(&replaced)
+    without_recent_times(&replaced)
 }
 
-/// Times of today replaced; those of an example stay.
-fn without_the_present(text: &str) -> String {
+/// Replaces recent times; those of examples stay.
+fn without_recent_times(text: &str) -> String {
     let now = Utc::now();
     let is_near = |time: Option<DateTime<Utc>>| time.is_some_and(|time| (time - now).abs() < RECENT);
     let replaced = Regex::new(TIME).unwrap().replace_all(text, |found: &Captures<'_>| {
@@ -280,20 +284,20 @@ fn without_the_present(text: &str) -> String {
 }
 
 #[track_caller]
-fn shown_header(name: &str, value: &str, left: Left) -> String {
-    let shape = |pattern: &str| assert!(is_like(value, pattern), "{name}: {value}");
+fn shown_header(name: &str, value: &str, remaining: Remaining) -> String {
+    let format = |pattern: &str| assert!(is_like(value, pattern), "{name}: {value}");
     match name {
         "x-request-id" => {
-            shape(UUID);
+            format(UUID);
             "[uuid]".to_owned()
         }
-        // Links and keys of objects are in what it names.
+        // It depends on links and keys of objects.
         "etag" => {
-            shape("\"[A-Za-z0-9_-]{22}\"");
+            format("\"[A-Za-z0-9_-]{22}\"");
             "[etag]".to_owned()
         }
         "set-cookie" => {
-            shape(
+            format(
                 "inspector_session=[0-9a-f]{64}; Path=/inspector; HttpOnly; SameSite=Strict; Max-Age=[0-9]+(; Secure)?",
             );
             let (_, attributes) = value.split_once(';').unwrap();
@@ -304,25 +308,25 @@ fn shown_header(name: &str, value: &str, left: Left) -> String {
             )
         }
         "retry-after" if value.len() > 2 => {
-            shape("[1-8][0-9]{2}|900");
+            format("[1-8][0-9]{2}|900");
             "[seconds of a quarter of an hour]".to_owned()
         }
         "retry-after" => {
-            shape("[1-9]|[1-5][0-9]|60");
+            format("[1-9]|[1-5][0-9]|60");
             "[seconds]".to_owned()
         }
         "ratelimit" => {
-            shape("\"default\";r=[0-9]+;t=([1-9]|[1-5][0-9]|60)");
-            match left {
-                Left::Hidden => "\"default\";r=[left];t=[seconds]".to_owned(),
-                Left::Shown => format!("{}=[seconds]", value.rsplit_once('=').unwrap().0),
+            format("\"default\";r=[0-9]+;t=([1-9]|[1-5][0-9]|60)");
+            match remaining {
+                Remaining::Hidden => "\"default\";r=[left];t=[seconds]".to_owned(),
+                Remaining::Shown => format!("{}=[seconds]", value.rsplit_once('=').unwrap().0),
             }
         }
         _ => value.to_owned(),
     }
 }
 
-/// With members in alphabetical order, whatever order JSON objects are kept in.
+/// Formats JSON with members in alphabetical order, whatever their order in memory.
 fn pretty(value: &Value) -> String {
     fn sorted(value: &Value) -> Value {
         match value {

@@ -1,7 +1,7 @@
-//! The check that the whole suite asserts every snapshot on disk, and each once.
+//! The check that the whole suite asserts every snapshot on disk exactly once.
 //!
-//! Under `test-postgres --whole-suite` each assertion writes a line into a folder that [`VARIABLE`] names, one file per test;
-//! when the suite has passed, the lines are compared with `snapshots/`. If a test was retried, its last run counts.
+//! Under `test-postgres --whole-suite` each assertion writes a line to a file of its test, in the folder that [`VARIABLE`] names.
+//! When the suite has passed, the lines are compared with `snapshots/`. If a test was retried, its last run counts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -36,7 +36,7 @@ pub fn record(file: &str, place: &Location<'_>) -> io::Result<()> {
         .write_all(format!("{file}\t{place}\n").as_bytes())
 }
 
-/// The name of this process's file: that of the test if nextest runs it, else the process id.
+/// Returns the name of this process's file: that of the test if nextest runs it, else the process ID.
 fn name_of(variable: impl Fn(&str) -> Option<String>) -> String {
     match (variable("NEXTEST_BINARY_ID"), variable("NEXTEST_TEST_NAME")) {
         (Some(binary), Some(test)) => format!("{binary} {test}").replace("::", ".").replace('/', "-"),
@@ -44,7 +44,7 @@ fn name_of(variable: impl Fn(&str) -> Option<String>) -> String {
     }
 }
 
-/// Every assertion of a log: the snapshot and the place.
+/// Returns every assertion of a log: the snapshot and the place.
 ///
 /// # Errors
 /// If the log cannot be read.
@@ -60,7 +60,7 @@ pub fn read(folder: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(asserted)
 }
 
-/// The differences between the suite's assertions and the files on disk, one sentence each.
+/// Returns the differences between the suite's assertions and the files on disk, one sentence each.
 pub fn findings(asserted: &[(String, String)], files: &[String]) -> Vec<String> {
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (file, place) in asserted {
@@ -71,20 +71,20 @@ pub fn findings(asserted: &[(String, String)], files: &[String]) -> Vec<String> 
         if places.len() > 1 {
             places.sort_unstable();
             findings.push(format!(
-                "snapshots/{file} is asserted {} times, at {}: each answer needs a name of its own",
+                "snapshots/{file} is asserted {} times, at {}: each response needs a unique name",
                 places.len(),
                 places.join(" and ")
             ));
         }
-        if !files.iter().any(|there| there == file) {
+        if !files.iter().any(|existing| existing == file) {
             findings.push(format!(
-                "snapshots/{file} was asserted at {}, and is not there",
+                "snapshots/{file} was asserted at {}, and does not exist",
                 places[0]
             ));
         }
     }
     let orphans = files.iter().filter(|file| !places.contains_key(file.as_str()));
-    findings.extend(orphans.map(|file| format!("snapshots/{file} is asserted by no test: remove it")));
+    findings.extend(orphans.map(|file| format!("snapshots/{file} is asserted by no test; remove it")));
     findings
 }
 
@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(
             findings(&log, &files),
             [
-                "snapshots/a/x.snap is asserted 2 times, at t.rs:1:1 and u.rs:2:1: each answer needs a name of its own",
-                "snapshots/a/z.snap was asserted at t.rs:9:1, and is not there",
-                "snapshots/a/y.snap is asserted by no test: remove it",
+                "snapshots/a/x.snap is asserted 2 times, at t.rs:1:1 and u.rs:2:1: each response needs a unique name",
+                "snapshots/a/z.snap was asserted at t.rs:9:1, and does not exist",
+                "snapshots/a/y.snap is asserted by no test; remove it",
             ]
         );
     }

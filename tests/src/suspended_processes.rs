@@ -1,4 +1,4 @@
-//! Processes of the database that a test suspends.
+//! Suspension of database processes.
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ impl SuspendedProcesses {
         found.unwrap_or_else(|| panic!("no session of which {holds}"))
     }
 
-    /// The same for sessions that fulfill the condition after `ask`. The service may use the session for something else before it
-    /// is found; then this asks again.
+    /// Calls `trigger`, and suspends the sessions that then fulfill the condition. If the service uses such a session for another
+    /// purpose before it is found, `trigger` is called again.
     ///
     /// # Panics
     /// If there is none after ten seconds.
-    pub async fn sessions_after(client: &Client, holds: &str, ask: impl AsyncFn()) -> Self {
-        let asked = async || {
-            ask().await;
+    pub async fn sessions_after(client: &Client, holds: &str, trigger: impl AsyncFn()) -> Self {
+        let attempt = async || {
+            trigger().await;
             Self::found(client, holds).await
         };
-        until(Duration::from_secs(10), asked).await
+        until(Duration::from_secs(10), attempt).await
     }
 
     async fn found(client: &Client, holds: &str) -> Option<Self> {
@@ -53,7 +53,7 @@ impl SuspendedProcesses {
         SuspendedProcesses(pids)
     }
 
-    /// How many there are.
+    /// Returns the number of processes.
     #[expect(clippy::len_without_is_empty, reason = "there is always one")]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -63,7 +63,7 @@ impl SuspendedProcesses {
 impl Drop for SuspendedProcesses {
     fn drop(&mut self) {
         for pid in &self.0 {
-            // A process whose connection was closed meanwhile ends by itself.
+            // A process whose connection was closed in the meantime ends by itself.
             let _ = kill(*pid, Signal::SIGCONT);
         }
     }

@@ -1,39 +1,39 @@
-//! Waiting for a condition, and for what must end within a bound.
+//! Waiting for conditions, and checks of time bounds.
 
 use std::time::{Duration, Instant};
 
-/// How often [`in_time`] tries.
-const TRIES: usize = 5;
+/// The number of attempts of [`in_time`].
+const ATTEMPTS: usize = 5;
 
-/// Repeats something that a deadline of the service ends, until it took less than `bound`. Each `attempt` begins with its own
-/// set-up and returns how long it took. A service that waits for too long does so in each attempt; a machine that stalls for some
-/// tenths of a second does not.
+/// Repeats an operation that a deadline of the service ends, until it takes less than `bound`. Each `attempt` includes its own
+/// setup and returns the time of the operation. A service that waits too long fails in each attempt; a machine that stalls for
+/// some tenths of a second does not.
 ///
 /// # Panics
 /// If each attempt took longer.
 pub async fn in_time(bound: Duration, attempt: impl AsyncFn() -> Duration) {
-    let mut took = Vec::new();
-    for _ in 0..TRIES {
-        let this = attempt().await;
-        if this < bound {
+    let mut times = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let time = attempt().await;
+        if time < bound {
             return;
         }
-        took.push(this);
+        times.push(time);
     }
-    panic!("each time it took {bound:?} or more: {took:?}");
+    panic!("every attempt took {bound:?} or more: {times:?}");
 }
 
-/// Polls until something is there, for at most `bound`.
+/// Polls until `condition` returns a value, for at most `bound`.
 ///
 /// # Panics
-/// If it is not there by then.
-pub async fn until<T>(bound: Duration, there: impl AsyncFn() -> Option<T>) -> T {
+/// If it does not return one by then.
+pub async fn until<T>(bound: Duration, condition: impl AsyncFn() -> Option<T>) -> T {
     let deadline = Instant::now() + bound;
     loop {
-        if let Some(found) = there().await {
+        if let Some(found) = condition().await {
             return found;
         }
-        assert!(Instant::now() < deadline, "not within {bound:?}");
+        assert!(Instant::now() < deadline, "the condition did not hold within {bound:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

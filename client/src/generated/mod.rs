@@ -18,14 +18,14 @@ pub mod types {
     pub struct Branch {
         ///City (province) of the branch.
         pub city: ::std::string::String,
-        /**Code of the branch, as a device sends it in `branch_code`. Letter case does not matter there.
+        /**Code of the branch, as a device sends it in `branch_code`, where letter case is ignored.
 */
         pub code: ::std::string::String,
         ///District of the city.
         pub district: ::std::string::String,
-        ///Id of the branch.
+        ///ID of the branch.
         pub id: ::uuid::Uuid,
-        ///False when the branch is closed; it then takes no measurements. Its reports stay readable.
+        ///False if the branch is closed; it then accepts no measurements. Its reports remain readable.
         pub is_active: bool,
         ///Name of the branch.
         pub name: ::std::string::String,
@@ -35,7 +35,7 @@ pub mod types {
             Default::default()
         }
     }
-    ///The branches of an organization that are open to the partner.
+    ///The branches of an organization that you can access.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct BranchList {
         ///The branches, ordered by code.
@@ -51,7 +51,7 @@ pub mod types {
     pub struct BranchRef {
         ///City (province) of the branch.
         pub city: ::std::string::String,
-        ///Id of the branch.
+        ///ID of the branch.
         pub id: ::uuid::Uuid,
         ///Name of the branch.
         pub name: ::std::string::String,
@@ -61,7 +61,7 @@ pub mod types {
             Default::default()
         }
     }
-    ///The environment that answered. `test` is the sandbox, `live` is production.
+    ///The environment of the service. `test` is the sandbox, and `live` is production.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -126,31 +126,31 @@ pub mod types {
             Default::default()
         }
     }
-    ///What went wrong.
+    ///The error.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct ErrorDetail {
-        /**What went wrong, for programs. The values known today are `invalid_request`, `missing_signature_headers`,
+        /**The error code, for programs. The values known today are `invalid_request`, `missing_signature_headers`,
 `invalid_key`, `expired_timestamp`, `invalid_signature`, `replay_detected`, `scope_required`, `not_found`,
 `method_not_allowed`, `request_timeout`, `payload_too_large`, `rate_limited`, `ip_rate_limited`,
-`internal_error` and `service_unavailable`. Treat an unknown one by the response's status.
+`internal_error` and `service_unavailable`. Handle an unknown code by the response's status.
 */
         pub code: ::std::string::String,
-        /**Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them
-`field`. Absent where `field` is.
+        /**All invalid fields of the body or of the query: at most 20, of which the first is `field`. Absent if `field`
+is absent.
 */
         #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub details: ::std::vec::Vec<InvalidField>,
-        /**The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such
-as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a
-header. Absent where no one place is to blame.
+        /**The invalid field of the request, which is the first of `details`: a JSON pointer into the body (RFC 6901,
+such as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or
+header. Absent if no single field is the cause.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub field: ::std::option::Option<::std::string::String>,
-        /**What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a
-place of the request is wrong it begins with its name.
+        /**The problem and its remedy, for people, in English. Do not parse it; its wording may change. If a field of
+the request is invalid, the message begins with the field's name.
 */
         pub message: ::std::string::String,
-        ///Id of the request, the same as in the header `X-Request-Id`.
+        ///ID of the request, the same as in the header `X-Request-Id`.
         pub request_id: ::std::string::String,
     }
     impl ErrorDetail {
@@ -158,21 +158,21 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///A form of a report, the template merged with the inspector's answers.
+    ///A form of a report, which is the template merged with the inspector's answers.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Form {
-        ///Code of the form's template, in capitals.
+        ///Code of the form's template, in capital letters.
         pub code: ::std::string::String,
-        /**The inspector's words on the whole form; empty when there are none. National ids and telephone numbers are
-replaced by `[removed]` when `pii_mode` is `NONE` or `MASKED`.
+        /**The inspector's comment on the whole form; empty if there is none. National IDs and telephone numbers are
+replaced by `[removed]` if `pii_mode` is `NONE` or `MASKED`.
 */
         pub general_note: ::std::string::String,
         ///Name of the form.
         pub name: ::std::string::String,
-        ///All points of the template, in its order, answered or not.
+        ///All points of the template, in its order, whether or not they were answered.
         pub points: ::std::vec::Vec<FormPoint>,
-        /**Part of the overall score that the form counts for, a code in capitals. Open vocabulary, defined by the
-organization's templates.
+        /**Part of the overall score to which the form counts, a code in capital letters. Open vocabulary, defined by
+the organization's templates.
 */
         pub score_category: ::std::string::String,
     }
@@ -181,35 +181,35 @@ organization's templates.
             Default::default()
         }
     }
-    /**A point of a form with the inspector's or the device's answer. A point without an answer has the status
-`NOT_CHECKED`, severity `NONE`, an empty note and no value.
+    /**A point of a form, with the answer from the inspector or a device. A point without an answer has the status
+`NOT_CHECKED`, the severity `NONE`, an empty note and no value.
 */
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct FormPoint {
-        ///Code of the point, in capitals.
+        ///Code of the point, in capital letters.
         pub code: ::std::string::String,
         ///Name of the point.
         pub name: ::std::string::String,
-        /**The inspector's words on the point; empty when there are none. National ids and telephone numbers are
-replaced by `[removed]` when `pii_mode` is `NONE` or `MASKED`.
+        /**The inspector's comment on the point; empty if there is none. National IDs and telephone numbers are
+replaced by `[removed]` if `pii_mode` is `NONE` or `MASKED`.
 */
         pub note: ::std::string::String,
-        /**The measured value, in `unit`, with the decimals it was measured with. Absent when nothing was measured.
+        /**The measured value, in `unit`, with the decimals of the measurement. Absent if nothing was measured.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub numeric_value: ::std::option::Option<super::DecimalNumber>,
-        /**How grave the finding is, a code in capitals. Open vocabulary; known values: `NONE`, `LOW`, `MEDIUM`,
+        /**Severity of the finding, a code in capital letters. Open vocabulary; known values: `NONE`, `LOW`, `MEDIUM`,
 `HIGH`.
 */
         pub severity: ::std::string::String,
-        /**Status of the point, a code in capitals. Open vocabulary; known values: `NOT_CHECKED` for a point without
-an answer, and `GOOD`, `BORDERLINE`, `OUT_OF_LIMIT` for points measured by a device. Templates define
-further ones.
+        /**Status of the point, a code in capital letters. Open vocabulary; known values: `NOT_CHECKED` for a point
+without an answer, and `GOOD`, `BORDERLINE`, `OUT_OF_LIMIT` for points measured by a device. Templates define
+further values.
 */
         pub status_code: ::std::string::String,
-        ///The status in words, as the template has it.
+        ///The status in words, as defined in the template.
         pub status_label: ::std::string::String,
-        /**Unit of the point's values, such as `kN`, `percent`, `HP`, `m/km` or `mm`. Absent when the point has none.
+        /**Unit of the point's values, such as `kN`, `percent`, `HP`, `m/km` or `mm`. Absent if the point has none.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub unit: ::std::option::Option<::std::string::String>,
@@ -219,11 +219,11 @@ further ones.
             Default::default()
         }
     }
-    ///The service's answer to a partner that asks whether everything is in order.
+    ///The state of the service, and the partner and environment of the key.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Health {
         pub environment: Environment,
-        ///Id of the partner that the key belongs to.
+        ///ID of the partner that the key belongs to.
         pub partner: ::uuid::Uuid,
         ///The server's time, in UTC. Compare your clock with it; signatures allow a difference of 300 s.
         pub server_time: ::chrono::DateTime<::chrono::offset::Utc>,
@@ -239,7 +239,7 @@ further ones.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Inspection {
         pub branch: BranchRef,
-        ///Id of the inspection.
+        ///ID of the inspection.
         pub id: ::uuid::Uuid,
         pub links: Links,
         pub organization: OrganizationRef,
@@ -247,17 +247,17 @@ further ones.
         pub overall_score: i32,
         pub package: Package,
         pub pricing: Pricing,
-        ///What the inspector recommends; may be empty. Scrubbed like `summary`.
+        ///The inspector's recommendation; may be empty. Scrubbed like `summary`.
         pub recommendation: ::std::string::String,
         ///Number of the report, as printed on it.
         pub report_number: ::std::string::String,
         pub snapshot: Snapshot,
         pub status: InspectionStatus,
-        /**The inspector's overall words; may be empty. National ids and telephone numbers are replaced by `[removed]`
-when `pii_mode` is `NONE` or `MASKED`.
+        /**The inspector's overall comment; may be empty. National IDs and telephone numbers are replaced by
+`[removed]` if `pii_mode` is `NONE` or `MASKED`.
 */
         pub summary: ::std::string::String,
-        ///When something of the report, its forms, photos or PDF last changed, in UTC, as in the list.
+        ///Time of the last change to the report, its forms, photos or PDF, in UTC, as in the list.
         pub updated_at: ::chrono::DateTime<::chrono::offset::Utc>,
         pub vehicle: Vehicle,
     }
@@ -271,7 +271,7 @@ when `pii_mode` is `NONE` or `MASKED`.
     pub struct InspectionForms {
         ///The forms, in the report's order. May be empty.
         pub forms: ::std::vec::Vec<Form>,
-        ///Id of the inspection.
+        ///ID of the inspection.
         pub inspection_id: ::uuid::Uuid,
     }
     impl InspectionForms {
@@ -294,29 +294,29 @@ when `pii_mode` is `NONE` or `MASKED`.
     ///An inspection report in a list.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct InspectionListItem {
-        ///Id of the branch that made the report.
+        ///ID of the branch that made the report.
         pub branch_id: ::uuid::Uuid,
-        ///When the report was begun, in UTC. The list's order follows it.
+        ///Time at which the report was created, in UTC. The list is ordered by it.
         pub created_at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///What the customer paid, after discount, in Turkish lira, with two decimals.
+        ///Price that the customer paid, after discount, in Turkish lira, with two decimals.
         pub final_price_try: ::rust_decimal::Decimal,
-        ///Id of the inspection.
+        ///ID of the inspection.
         pub id: ::uuid::Uuid,
-        ///Id of the organization that made the report.
+        ///ID of the organization that made the report.
         pub organization_id: ::uuid::Uuid,
         ///Overall score of the vehicle in points, from 0 (worst) to 100 (best).
         pub overall_score: i32,
         ///Name of the inspection package that the customer bought.
         pub package_name: ::std::string::String,
-        ///When the report was published, in UTC. What `published_from` and `published_to` compare with.
+        ///Time at which the report was published, in UTC. `published_from` and `published_to` filter by it.
         pub published_at: ::chrono::DateTime<::chrono::offset::Utc>,
         ///Number of the report, as printed on it.
         pub report_number: ::std::string::String,
         pub status: InspectionStatus,
-        /**When something of the report last changed, in UTC: its status, prices, texts, vehicle, forms, photos or PDF,
-or what all reports of the organization show, as its `pii_mode`. It may be later than what you see changed,
-and is never earlier. What `updated_from` and `updated_to` compare with. Reports from before version 1.3.0
-have at least the time of its introduction.
+        /**Time of the report's last change, in UTC: of its status, prices, texts, vehicle, forms, photos or PDF, or of
+data that all reports of the organization show, such as its `pii_mode`. The time may be later than the last
+change that you can see, but is never earlier. `updated_from` and `updated_to` filter by it. For
+reports from before version 1.3.0, it is not earlier than the introduction of that version.
 */
         pub updated_at: ::chrono::DateTime<::chrono::offset::Utc>,
         pub vehicle: Vehicle,
@@ -329,7 +329,7 @@ have at least the time of its introduction.
     ///The photos of a report.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct InspectionPhotos {
-        ///Id of the inspection.
+        ///ID of the inspection.
         pub inspection_id: ::uuid::Uuid,
         ///The photos, in the report's order. May be empty.
         pub photos: ::std::vec::Vec<Photo>,
@@ -339,8 +339,8 @@ have at least the time of its introduction.
             Default::default()
         }
     }
-    /**Status of a report, of those that partners see. `published`: finished and shown to the customer. `archived`:
-finished and put away. `cancelled`: withdrawn.
+    /**Status of a report that partners see. `published`: finished and shown to the customer. `archived`: finished and
+moved to the archive. `cancelled`: withdrawn.
 */
     #[derive(
         ::serde::Deserialize,
@@ -400,13 +400,13 @@ finished and put away. `cancelled`: withdrawn.
             value.parse()
         }
     }
-    ///A place of a request that is wrong, and what is wrong there.
+    ///An invalid field of a request, and the problem with it.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct InvalidField {
-        /**A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.
+        /**A JSON pointer into the body (empty for the body itself), or the name of a query parameter or header.
 */
         pub field: ::std::string::String,
-        ///What is wrong there and what would be right, for people. Do not parse it.
+        ///The problem and a valid alternative, for people. Do not parse it.
         pub message: ::std::string::String,
     }
     impl InvalidField {
@@ -414,16 +414,16 @@ finished and put away. `cancelled`: withdrawn.
             Default::default()
         }
     }
-    /**Absolute addresses of what belongs to the report. Requests to them are signed like all others. The PDF's
-address is always given; there is a PDF only while the report is `published` and has its public link.
+    /**Absolute URLs of the report's resources. Sign requests to them like any other. The URL of the PDF is always
+present, but the PDF exists only while the report is `published` and has its public link.
 */
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Links {
-        ///Address of the report's forms.
+        ///URL of the report's forms.
         pub forms: ::std::string::String,
-        ///Address of the report's PDF.
+        ///URL of the report's PDF.
         pub pdf: ::std::string::String,
-        ///Address of the report's photos.
+        ///URL of the report's photos.
         pub photos: ::std::string::String,
     }
     impl Links {
@@ -671,30 +671,30 @@ address is always given; there is a PDF only while the report is `published` and
                 })
         }
     }
-    ///A recorded measurement, and what has become of it.
+    ///A recorded measurement and its state.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Measurement {
-        /**Codes of the points that were written to the report, `DYNO_RATIO` among them when it was computed; empty
-while `pending`. Absent in a replay.
+        /**Codes of the points that were written to the report, including `DYNO_RATIO` if it was computed. Empty while
+`pending`. Absent in a replay.
 */
         #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub applied_points: ::std::vec::Vec<::std::string::String>,
-        ///True when the `external_id` had been processed before and nothing new was recorded (status 200).
+        ///True if the `external_id` had been processed before and nothing new was recorded (status 200).
         pub idempotent_replay: bool,
-        ///Id of the report that the measurement was applied to; null unless the status is `applied`.
+        ///ID of the report to which the measurement was applied; null unless the status is `applied`.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub inspection_id: ::std::option::Option<::uuid::Uuid>,
-        ///The platform's id of the measurement.
+        ///The platform's ID of the measurement.
         pub measurement_id: ::uuid::Uuid,
-        /**True in a replay whose body differs from the recorded one, byte for byte: the answer is about the recorded
-one. Absent otherwise.
+        /**True in a replay whose bytes differ from the recorded ones; the response describes the recorded measurement.
+Absent otherwise.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub payload_mismatch: ::std::option::Option<bool>,
-        ///The plate as the platform writes it, in capitals and without spaces.
+        ///The plate in the platform's format, in upper case and without spaces.
         pub plate: ::std::string::String,
-        /**The points that were not written, each with the reason. Present only when there are any. The points of a
-pending measurement are decided when it is applied.
+        /**The points that were not written, each with the reason. Present only if there are any. The points of a
+pending measurement are evaluated when it is applied.
 */
         #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub skipped_points: ::std::vec::Vec<SkippedPoint>,
@@ -708,43 +708,43 @@ pending measurement are decided when it is applied.
     ///A package of test-line device values for one vehicle at one branch. Unknown members are ignored.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct MeasurementRequest {
-        /**Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not
-matter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
+        /**Code of the branch where the vehicle was measured, as in the list of branches. Letter case is ignored, and
+the Turkish `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
 */
         pub branch_code: MeasurementRequestBranchCode,
-        /**Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of
-them a control character.
+        /**Serial number of the device. It is stored for tracing and used for nothing else. At most 120 characters, no
+control characters.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub device_serial: ::std::option::Option<MeasurementRequestDeviceSerial>,
-        /**Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
-makes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two
-stations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best
-of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
-characters, none of them a control character.
+        /**Your own ID of the measurement, which makes retries safe: a package with an ID that was recorded before
+creates no new record. IDs are compared exactly and are unique per partner, forever, whichever station or
+key sends them. If two stations both counted from 1, their measurements would be treated as repeats of each
+other. Strongly recommended, preferably in the form `<branch>-<device>-<uuid>`, which no other station
+produces. 1 to 120 characters, no control characters.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub external_id: ::std::option::Option<MeasurementRequestExternalId>,
-        /**When the vehicle was measured: RFC 3339 with an offset. Leave it out to have the server's time taken. A
-time more than 5 minutes ahead of the server's is 400 `invalid_request`.
+        /**Time of the measurement, in RFC 3339 with an offset. If it is omitted, the server's time is used. A time more
+than 5 minutes ahead of the server's returns 400 `invalid_request`.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub measured_at: ::std::option::Option<
             ::chrono::DateTime<::chrono::offset::Utc>,
         >,
-        /**The values: measurement point code to number, in the point's unit. 1 to 50 of them. A code is a capital
-letter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0,63}$`), else 400
-`invalid_request`; a code that is sent twice is refused likewise. A value is a finite JSON number of at
-most 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's
-description lists the codes and their units.
+        /**The values: a map from the code of each measurement point to a number in the point's unit, with 1 to 50
+entries. A code is a capital letter followed by up to 63 capital letters, digits and underscores
+(`^[A-Z][A-Z0-9_]{0,63}$`). Any other code, and a code that is sent twice, returns 400 `invalid_request`. A
+value is a finite JSON number with at most 18 significant digits and a dot as the decimal separator. Its
+exact decimal text is kept. The operation's description lists the codes and their units.
 */
         pub measurements: ::std::collections::HashMap<
             ::std::string::String,
             super::DecimalNumber,
         >,
-        /**Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are
-removed; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five
-digits, else 400 `invalid_request`. 1 to 32 characters as sent.
+        /**Turkish license plate. It is converted to upper case (`i`, `ı` and `İ` become `I`), and spaces, dots and
+dashes are removed. The result must be a province code from 01 to 81, one to three letters `A-Z`, and two to
+five digits. An invalid plate is rejected with 400 `invalid_request`. 1 to 32 characters as sent.
 */
         pub plate: MeasurementRequestPlate,
     }
@@ -753,8 +753,8 @@ digits, else 400 `invalid_request`. 1 to 32 characters as sent.
             Default::default()
         }
     }
-    /**Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not
-matter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
+    /**Code of the branch where the vehicle was measured, as in the list of branches. Letter case is ignored, and
+the Turkish `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
 */
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
@@ -818,8 +818,8 @@ matter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 c
                 })
         }
     }
-    /**Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of
-them a control character.
+    /**Serial number of the device. It is stored for tracing and used for nothing else. At most 120 characters, no
+control characters.
 */
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
@@ -880,11 +880,11 @@ them a control character.
                 })
         }
     }
-    /**Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
-makes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two
-stations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best
-of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
-characters, none of them a control character.
+    /**Your own ID of the measurement, which makes retries safe: a package with an ID that was recorded before
+creates no new record. IDs are compared exactly and are unique per partner, forever, whichever station or
+key sends them. If two stations both counted from 1, their measurements would be treated as repeats of each
+other. Strongly recommended, preferably in the form `<branch>-<device>-<uuid>`, which no other station
+produces. 1 to 120 characters, no control characters.
 */
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
@@ -948,9 +948,9 @@ characters, none of them a control character.
                 })
         }
     }
-    /**Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are
-removed; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five
-digits, else 400 `invalid_request`. 1 to 32 characters as sent.
+    /**Turkish license plate. It is converted to upper case (`i`, `ı` and `İ` become `I`), and spaces, dots and
+dashes are removed. The result must be a province code from 01 to 81, one to three letters `A-Z`, and two to
+five digits. An invalid plate is rejected with 400 `invalid_request`. 1 to 32 characters as sent.
 */
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
@@ -1008,7 +1008,7 @@ digits, else 400 `invalid_request`. 1 to 32 characters as sent.
                 })
         }
     }
-    ///The service's answer to a package of measurements.
+    ///The response to a package of measurements.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct MeasurementResponse {
         pub data: Measurement,
@@ -1019,7 +1019,7 @@ digits, else 400 `invalid_request`. 1 to 32 characters as sent.
         }
     }
     /**`applied`: written to a report. `pending`: waiting for a report with this plate. `discarded`: an inspector
-decided to ignore it; occurs only in replays.
+discarded it; occurs only in replays.
 */
     #[derive(
         ::serde::Deserialize,
@@ -1082,16 +1082,16 @@ decided to ignore it; occurs only in replays.
     ///A company that inspects vehicles, with one or more branches.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Organization {
-        /**Number of the organization's branches that are open to the partner, inactive ones included: all of them, or
-those of the restricted set that the partner was granted.
+        /**Number of the organization's branches that you can access, including inactive ones: all of them, or those in
+the restricted set that you were granted.
 */
         pub branch_count: i32,
-        ///Id of the organization.
+        ///ID of the organization.
         pub id: ::uuid::Uuid,
         ///Name of the organization.
         pub name: ::std::string::String,
         pub pii_mode: PiiMode,
-        ///Short name of the organization for use in addresses.
+        ///Short name of the organization for use in URLs.
         pub slug: ::std::string::String,
     }
     impl Organization {
@@ -1099,7 +1099,7 @@ those of the restricted set that the partner was granted.
             Default::default()
         }
     }
-    ///All organizations open to the partner.
+    ///All organizations that you can access.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct OrganizationList {
         ///The organizations, ordered by name.
@@ -1113,11 +1113,11 @@ those of the restricted set that the partner was granted.
     ///The organization that made the report.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct OrganizationRef {
-        ///Id of the organization.
+        ///ID of the organization.
         pub id: ::uuid::Uuid,
         ///Name of the organization.
         pub name: ::std::string::String,
-        ///Short name of the organization for use in addresses.
+        ///Short name of the organization for use in URLs.
         pub slug: ::std::string::String,
     }
     impl OrganizationRef {
@@ -1138,13 +1138,13 @@ those of the restricted set that the partner was granted.
             Default::default()
         }
     }
-    ///Where a list goes on.
+    ///The position of the next page of a list.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Page {
         ///Whether there is a next page.
         pub has_more: bool,
-        /**The query parameter `cursor` of the next page; to be returned unchanged and not interpreted. Absent on the
-last page.
+        /**The value of the query parameter `cursor` for the next page. Send it unchanged, and do not interpret it.
+Absent on the last page.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub next_cursor: ::std::option::Option<::std::string::String>,
@@ -1157,31 +1157,31 @@ last page.
     ///A photo of a report, with a link to it that works for 900 seconds.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Photo {
-        /**The inspector's caption; null when there is none. National ids and telephone numbers are replaced by
-`[removed]` when `pii_mode` is `NONE` or `MASKED`.
+        /**The inspector's caption; null if there is none. National IDs and telephone numbers are replaced by
+`[removed]` if `pii_mode` is `NONE` or `MASKED`.
 */
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub caption: ::std::option::Option<::std::string::String>,
-        ///When the links stop working, in UTC, 900 seconds after the answer.
+        ///Time at which the links expire, in UTC, 900 seconds after the response.
         pub expires_at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///Id of the photo.
+        ///ID of the photo.
         pub id: ::uuid::Uuid,
-        /**What the photo shows, a code in capitals. Open vocabulary; known values: `EXTERIOR`, `INTERIOR`, `ENGINE`,
-`UNDERBODY`, `DAMAGE`, `ODOMETER`. `REGISTRATION` and `OTOSICIL_PDF` exist, and are never returned.
+        /**Subject of the photo, a code in capital letters. Open vocabulary; known values: `EXTERIOR`, `INTERIOR`,
+`ENGINE`, `UNDERBODY`, `DAMAGE`, `ODOMETER`. `REGISTRATION` and `OTOSICIL_PDF` exist but are never returned.
 */
         pub kind: ::std::string::String,
         ///Media type of the photo.
         pub mime_type: ::std::string::String,
-        ///Code of the form point that the photo belongs to; null when it belongs to none.
+        ///Code of the form point to which the photo belongs; null if it belongs to none.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub point_code: ::std::option::Option<::std::string::String>,
         ///Size of the photo in bytes.
         pub size_bytes: i64,
-        ///Presigned link to a small version, valid until `expires_at`; null when there is none.
+        ///Presigned link to a thumbnail, valid until `expires_at`; null if there is none.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub thumb_url: ::std::option::Option<::std::string::String>,
-        /**Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers; one
-range of bytes may be asked for (`Range`), to go on where a download broke off.
+        /**Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers. To
+resume an interrupted download, you may request one range of bytes (`Range`).
 */
         pub url: ::std::string::String,
     }
@@ -1190,7 +1190,7 @@ range of bytes may be asked for (`Range`), to go on where a download broke off.
             Default::default()
         }
     }
-    /**How personal data is returned in the reports of an organization. The fields are the same in every mode, and
+    /**How personal data is returned in the reports of an organization. The fields are the same in every mode and are
 never null.
 
 | Field | `NONE` | `MASKED` | `FULL` |
@@ -1198,8 +1198,8 @@ never null.
 | `plate_masked` | `***` | province code and last two digits: `34***23` | `34 ABC 123` |
 | `vin_masked` | `***` | first 3 and last 4 characters: `WVW***0147` | the whole number |
 
-In `NONE` and `MASKED` a Turkish national id or a telephone number in free text (`note`, `general_note`,
-`summary`, `recommendation`, `caption`) is replaced by `[removed]`.
+With `NONE` and `MASKED`, Turkish national IDs and telephone numbers in free text (`note`, `general_note`,
+`summary`, `recommendation`, `caption`) are replaced by `[removed]`.
 */
     #[derive(
         ::serde::Deserialize,
@@ -1259,20 +1259,20 @@ In `NONE` and `MASKED` a Turkish national id or a telephone number in free text 
             value.parse()
         }
     }
-    ///What the inspection cost the customer.
+    ///The price of the inspection.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Pricing {
         ///Price before discount, in Turkish lira, with two decimals.
         pub base_price_try: ::rust_decimal::Decimal,
         ///Currency of the prices, as an ISO 4217 code. `TRY` today.
         pub currency: ::std::string::String,
-        ///Name of the discount. Empty when there is none.
+        ///Name of the discount. Empty if there is none.
         pub discount_name: ::std::string::String,
         ///Discount in percent of the price, from `0.00` to `100.00`, with two decimals.
         pub discount_percent: ::rust_decimal::Decimal,
         ///Price after discount, in Turkish lira, with two decimals.
         pub final_price_try: ::rust_decimal::Decimal,
-        /**How the customer paid, a code in capitals. Open vocabulary; known values: `CASH`, `CARD`, `TRANSFER`.
+        /**How the customer paid, a code in capital letters. Open vocabulary; known values: `CASH`, `CARD`, `TRANSFER`.
 */
         pub payment_type: ::std::string::String,
     }
@@ -1281,11 +1281,10 @@ In `NONE` and `MASKED` a Turkish national id or a telephone number in free text 
             Default::default()
         }
     }
-    /**Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the
-organization has no threshold that gives the value a status. `superseded`: the report has a device value that
-was measured later. `implausible`: the value cannot be, for it lies outside the point's range
-(`x-plausible-range`) or a narrower one of the organization's; look at its unit. Further reasons may be added:
-treat one that you do not know as "not written".
+    /**Why a point was not written. `unknown_point`: the report's template does not have this point. `no_status`: the
+organization has no threshold that gives the value a status. `superseded`: the report has a device value that was
+measured later. `implausible`: the value is outside the point's range (`x-plausible-range`) or a narrower range
+of the organization; check its unit. Further reasons may be added: treat an unknown one as "not written".
 */
     #[derive(
         ::serde::Deserialize,
@@ -1339,13 +1338,13 @@ treat one that you do not know as "not written".
             Default::default()
         }
     }
-    ///What was recorded about the vehicle at the time of the inspection. It does not follow later changes.
+    ///The vehicle's data as recorded at the time of the inspection. Later changes do not affect it.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Snapshot {
-        ///Mileage as read at the inspection, in kilometres. May differ from `vehicle.mileage_km`.
+        ///Mileage as read at the inspection, in kilometers. May differ from `vehicle.mileage_km`.
         pub mileage_km: i32,
         /**Vehicle identification number as read at the inspection, as the organization's `pii_mode` allows. Never
-null, `***` when hidden.
+null; `***` if hidden.
 */
         pub vin_masked: ::std::string::String,
     }
@@ -1359,28 +1358,28 @@ null, `***` when hidden.
     pub struct Vehicle {
         ///Maker of the vehicle.
         pub brand: ::std::string::String,
-        ///Color, in the organization's words.
+        ///Color, in the organization's own words.
         pub color: ::std::string::String,
-        /**Fuel, a code in capitals. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,
+        /**Fuel, a code in capital letters. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,
 `OTHER`.
 */
         pub fuel_type: ::std::string::String,
-        ///Mileage as registered with the vehicle, in kilometres. See also `snapshot.mileage_km`.
+        ///Mileage as registered with the vehicle, in kilometers. See also `snapshot.mileage_km`.
         pub mileage_km: i32,
         ///Model of the vehicle.
         pub model: ::std::string::String,
-        ///Number plate, as the organization's `pii_mode` allows. Never null, `***` when hidden.
+        ///License plate, as the organization's `pii_mode` allows. Never null; `***` if hidden.
         pub plate_masked: ::std::string::String,
-        /**Transmission, a code in capitals. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,
+        /**Transmission, a code in capital letters. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,
 `OTHER`.
 */
         pub transmission: ::std::string::String,
-        /**Body type, a code in capitals. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,
+        /**Body type, a code in capital letters. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,
 `COUPE`, `CABRIO`, `PICKUP`, `VAN`, `OTHER`.
 */
         #[serde(rename = "type")]
         pub type_: ::std::string::String,
-        /**Vehicle identification number, as the organization's `pii_mode` allows. Never null, `***` when hidden.
+        /**Vehicle identification number, as the organization's `pii_mode` allows. Never null; `***` if hidden.
 */
         pub vin_masked: ::std::string::String,
         ///Model year.
@@ -4417,99 +4416,107 @@ null, `***` when hidden.
 #[derive(Clone, Debug)]
 /**Client for Partner Inspection Reports and Test-Line Measurements API
 
-Read access to vehicle inspection reports, and one write endpoint that takes the measurements of test-line
-devices (dynamometer, suspension, brake and slip testers).
+This API gives partners read access to vehicle inspection reports. It has one write endpoint, which accepts the
+measurements of test-line devices (dynamometer, suspension, brake and slip testers).
 
 ## At a glance
 
 - HTTP and JSON. Every path begins with `/api/v1/partner`.
-- A partner sees only the organizations and branches it has been granted. Whatever lies outside answers exactly
-  like what does not exist: 404 `not_found`, or an empty list where it was named by a filter. Never 403.
-- Every request is signed with HMAC-SHA256 and accepted once: see the chapter "Signing", which has everything an
+- You see only the organizations and branches that you have been granted. Anything outside your access looks as if
+  it did not exist: 404 `not_found`, or an empty list if a filter names it, but never 403.
+- Every request is signed with HMAC-SHA256 and accepted once. The chapter "Signing" has everything that an
   implementation needs.
 - All report endpoints are GET and change nothing. The one write, `POST /api/v1/partner/test-line/measurements`,
   is idempotent through its field `external_id`.
 - Personal data in reports is returned as each organization's `pii_mode` allows.
-- There are no webhooks and no events. Poll the list of inspections: see the chapter "Keeping in step".
+- There are no webhooks and no events. Poll the list of inspections, as the chapter "Keeping in sync" describes.
 
 ## Environments
 
-| Environment | `environment` | Key id begins with |
+| Environment | `environment` | Key ID begins with |
 |---|---|---|
 | Production | `live` | `<prefix>_live_` |
 | Sandbox | `test` | `<prefix>_test_` |
 
-A key works in its own environment only. The operator tells you both base addresses and the prefix. Both are reached
-over TLS 1.2 or 1.3, by HTTP/1.1 or HTTP/2; older versions of TLS are refused.
+A key works only in its own environment. The operator gives you the prefix and both base URLs. Connect over TLS 1.2
+or 1.3, with HTTP/1.1 or HTTP/2. Older versions of TLS are rejected.
 
-In the sandbox the header `Prefer` (RFC 7240) orders an answer that the operation declares, so that you can try your
-code for it: `Prefer: code=429, error=rate_limited` an error by its status and code, `Prefer: code=201,
-example=pending` a success in JSON, which is the example given here. Such a request is signed like any other, uses up its
-nonce and counts against your limit; nothing else comes of it. A status or code that the operation does not have is
-400 `invalid_request`. In production the header means nothing.
+Use the header `Prefer` (RFC 7240) to make the sandbox return any response that the operation declares, so you can
+test how your code handles it. `Prefer: code=429, error=rate_limited` requests an error by its status and code.
+`Prefer: code=201, example=pending` requests a success in JSON, which is the example in this document. Sign the
+request like any other. It uses up its nonce, counts toward your limit, and has no other effect. A status or code
+that the operation does not declare returns 400 `invalid_request`. Production ignores this header.
 
 ## Getting started
 
-1. The operator creates your partner account and a test key. The secret is shown once, at that moment: store it.
-2. The operator grants you organizations, each with all of its branches or with some of them.
+1. The operator creates your partner account and a test key. The secret is shown only once, at that moment: store
+   it.
+2. The operator grants you organizations, each with all or some of its branches.
 3. Read the branch codes from the branches endpoint, or get them from the operator.
-4. A device maker stores in each station's configuration the code of its branch. One key per maker is enough.
+4. If you make devices, store the code of its branch in each station's configuration. One key per device maker is
+   enough.
 5. Run the acceptance scenarios in the sandbox: a measurement for a plate with an open report (201, `applied`);
    the same `external_id` again (200, `idempotent_replay` true); a plate without a report (201, `pending`);
    an unknown branch code (404 `not_found`); a wrong signature (401 `invalid_signature`); a plate without a
    number part (400 `invalid_request`).
-6. Switch to the live key and the production address.
+6. Switch to the live key and the production base URL.
 
 ## Conventions
 
-- Times are RFC 3339. The service answers in UTC (`Z`) with up to six decimals of a second, and without decimals
-  where these would be zeros; what you send must carry an offset (`Z` or `+03:00`). In a query string a literal `+`
-  means a space, so write the plus of an offset as `%2B`.
-- Money is a decimal number in a string with exactly two decimals (`"1250.00"`), in Turkish lira where the name
-  ends in `_try`. Do not read it into a binary floating-point number.
-- Ids are opaque strings (UUIDs in lower-case canonical text today). Any other text is simply not found.
-- Codes in capitals (`severity`, `fuel_type`, `kind`, ...) are open vocabularies: the values known today are
-  listed with each field, and new ones may come at any time. Handle an unknown value as "other".
-- New members may appear in any response at any time: ignore what you do not know.
-- In a request, `null` for a member that may be left out means that it is left out. In an answer, a member is null
-  only where its description says so; one that has no value is absent, and every required one is there.
-- JSON bodies are UTF-8, without a byte-order mark, and are sent with `Content-Type: application/json`; parameters
-  such as a charset are ignored, and without the header a body is taken for JSON. Another type is 400. A body that
-  comes with a GET request is measured and covered by the signature like any other, and then ignored.
-- Answers are `application/json`, a PDF `application/pdf`; `Accept` is not looked at.
-- Nothing is compressed: `Accept-Encoding` is not looked at, and a body with a `Content-Encoding` is 400.
-- `ETag` names the very bytes of a report, its forms or its PDF. Send it in `If-None-Match`, and as long as they
-  hold the answer is 304 without a body. It counts like any other request.
-- The operations have the methods that stand here and no others: `HEAD` is 405, too. The documents and the links of
-  photos, which are not signed, take GET and HEAD.
-- A query parameter that the operation does not have, or one that is given twice, is refused with 400
-  `invalid_request`, so that a mistyped `published_from` cannot silently return everything.
-- Paths are taken literally. A doubled or trailing slash, or a letter written as `%69`, makes another path: 404.
-- A path that exists answers 405 `method_not_allowed` to other methods, with the header `Allow`.
-- The service answers an unsigned request with 401 whatever its path is. Only what lies outside `/api/v1/partner` is
-  served unsigned: this document (`/openapi.yaml`, `/openapi.json`), its pages (`/docs`), and pictures under
-  `/files/`, by the links that the photos' operation gives.
+- Times are RFC 3339. Responses are in UTC (`Z`) with up to six decimals of a second, which are omitted if they are
+  all zero. Times in requests must have an offset (`Z` or `+03:00`). In a query string, a literal `+` means a space,
+  so write the plus of an offset as `%2B`.
+- Money is a decimal number in a string with exactly two decimals (`"1250.00"`). It is in Turkish lira if the name
+  ends in `_try`. Do not convert it to a binary floating-point number.
+- IDs are opaque strings (today, UUIDs in lowercase canonical form). Any other text returns 404, or an empty list
+  in a filter.
+- Codes in capital letters (`severity`, `fuel_type`, `kind`, ...) are open vocabularies. Each field lists the values
+  known today, and new ones may be added at any time. Handle an unknown value as "other".
+- New members may appear in any response at any time. Ignore members that you do not know.
+- Sending `null` for an optional field is the same as omitting it. In a response, a member is null only if its
+  description says so. Optional members without a value are omitted, and all required members are present.
+- JSON bodies are UTF-8 without a byte-order mark, and are sent with `Content-Type: application/json`. Parameters
+  such as a charset are ignored. Without the header, the body is assumed to be JSON. Any other type returns 400.
+  The body of a GET request counts toward the size limit and is covered by the signature, but is otherwise ignored.
+- Responses are `application/json`, and PDFs are `application/pdf`. `Accept` is ignored.
+- Nothing is compressed: `Accept-Encoding` is ignored, and a request body with a `Content-Encoding` returns 400.
+- `ETag` identifies the exact bytes of a report, its forms or its PDF. Send it in `If-None-Match`: while these bytes
+  are unchanged, the response is 304 without a body. The request counts like any other.
+- Operations support only the methods listed in this document: even `HEAD` returns 405. The documents and the links
+  to photos, which are not signed, support GET and HEAD.
+- A query parameter that the operation does not have, or that is repeated, returns 400 `invalid_request`, so that a
+  mistyped `published_from` cannot silently return everything.
+- Paths are compared literally. A path with a doubled slash, a trailing slash, or a letter written as `%69` is a
+  different path: 404.
+- An existing path returns 405 `method_not_allowed` for other methods, with the header `Allow`.
+- The service returns 401 for an unsigned request under `/api/v1/partner`, whether or not the path exists. Only
+  resources outside of it are served without a signature: this document (`/openapi.yaml`, `/openapi.json`), its
+  pages (`/docs`), and images under `/files/`, through the links that the photos endpoint returns.
 
-## Keeping in step
+## Keeping in sync
 
-Reports change after they were published: prices and texts are corrected, photos are added, a report is archived or
-cancelled. One walk through the list of changes sees all of it:
+Reports change after they are published: prices and texts are corrected, photos are added, or a report is archived
+or cancelled. Read the list of changes to receive all of these changes:
 
-1. The first time, read `GET /api/v1/partner/inspections?updated_from=2000-01-01T00:00:00Z&limit=100` and follow
-   `page.next_cursor` to the end. Note the time at which you began, from the `Date` header of the first answer.
-2. From then on, ask with `updated_from` set to the time at which the last walk began, less ten minutes, and again
-   follow the cursors to the end. The overlap covers clocks, and changes that were being written meanwhile.
-3. Keep each report by its `id`; what you have with the same `updated_at` is known. `status` tells what was
-   `archived` or `cancelled`. Read detail, forms, photos and PDF anew where `updated_at` is later than yours, with
-   `If-None-Match` where you kept the `ETag`.
+1. For the first synchronization, read
+   `GET /api/v1/partner/inspections?updated_from=2000-01-01T00:00:00Z&limit=100` and follow `page.next_cursor` to
+   the end. Record the start time, from the `Date` header of the first response.
+2. For each later synchronization, set `updated_from` to the start time of the previous one minus ten minutes, and
+   follow the cursors to the end. The overlap allows for clock differences and for changes that were being written
+   at that time.
+3. Store each report under its `id`. If you already have it with the same `updated_at`, skip it. `status` tells you
+   whether it was `archived` or `cancelled`. If its `updated_at` is later than yours, read the detail, forms, photos
+   and PDF again, with `If-None-Match` if you kept the `ETag`.
 
-The list is ordered by the reports' own last changes, oldest first, so a walk that breaks off may go on with its
-cursor, or begin anew at the `updated_at` of the last report that you kept, less the overlap. A cursor does not
-expire, but is for one walk: when the operator has changed the service's keys it is refused with 400, and the walk
-begins anew. When an organization changes its `pii_mode`, its name, a branch's name or a template, all of its
-reports have changed, and are listed. A report that goes back to revision is not seen until it comes back, with a
-later `updated_at`; a report of an organization or branch that you were granted no longer is not listed at all:
-compare with the organizations that are listed.
+The list is ordered by the time of each report's own last change, oldest first. If a synchronization is
+interrupted, continue with its cursor, or start again from the `updated_at` of the last report that you stored,
+minus the overlap. Cursors do not expire, but each one belongs to a single pass through the list. If the operator
+rotates the service's keys, old cursors return 400: start again.
+
+When an organization changes its `pii_mode`, its name, a branch's name or a template, all of its reports count as
+changed and are listed. A report that goes back to revision is not visible until it comes back, with a later
+`updated_at`. Reports of an organization or branch to which you have lost access are not listed at all. To detect
+them, compare your data with the organizations that are listed.
 
 ## Signing
 
@@ -4517,50 +4524,54 @@ Every request carries four headers, each exactly once:
 
 | Header | Content |
 |---|---|
-| `X-Partner-Key-Id` | the id of your key |
+| `X-Partner-Key-Id` | the ID of your key |
 | `X-Partner-Timestamp` | UNIX time in seconds |
 | `X-Partner-Nonce` | a fresh value of 16 to 128 visible ASCII characters |
 | `X-Partner-Signature` | the signature |
 
 ### The key
 
-The HMAC key is the secret as it was shown to you: its 32 ASCII characters (`A-Z2-7`), **not** what they decode
-to as base32. The secret is never sent, and cannot be shown again: keep it out of program arguments, which every user
-of a machine can list, and out of logs. It does not change. To rotate, the operator issues a second key (a partner
-has at most two active keys per environment) and lets the first one expire: 24 hours later, or after another time of
-0 to 7 days that you agree on. Until then both work, and share grants, `external_id`s and nothing else. A revoked
-key stops working everywhere within 5 seconds.
+The HMAC key is the secret as it was shown to you: its 32 ASCII characters (`A-Z2-7`), **not** the bytes that they
+decode to as base32. Never send the secret. It cannot be shown again. Keep it out of logs and out of program
+arguments, which every user of a machine can list.
 
-A key may have an **allowlist** of addresses, as CIDR blocks, v4 or v6; an empty one admits all. A request from
-elsewhere is 401 `invalid_key`, and since its signature was right, the message names the address that the service
-saw. The operator may have a new list reported only, before it is enforced.
+A key's secret never changes. To rotate keys, the operator issues a second key (a partner has at most two active
+keys per environment) and lets the first one expire after 24 hours, or after another period of 0 to 7 days that you
+agree on. Until then both keys work. They share grants and `external_id`s and nothing else. A revoked key stops
+working everywhere within 5 seconds.
+
+A key may have an **allowlist** of addresses: CIDR blocks, IPv4 or IPv6. An empty list allows all addresses. A
+request from any other address returns 401 `invalid_key`. Because its signature was valid, the message contains the
+address that the service saw. Before the operator enforces a new list, the service may only report the requests that
+it would reject.
 
 ### The canonical string
 
-Six parts, joined with a line feed (byte `0A`), without one at the end:
+Six parts, joined with a line feed (byte `0A`), with no line feed at the end:
 
 1. METHOD, in upper case: `GET` or `POST`.
-2. PATH: the bytes of the path as sent, beginning with `/api/v1/partner`, without host and query. If your base
-   address has a path of its own in front of that, it is not part of it.
-3. CANONICAL_QUERY: see below. Empty when there is no query; the line feed after it stays.
+2. PATH: the bytes of the path as sent, beginning with `/api/v1/partner`, without the host and the query. If your
+   base URL has a path before that, it is not part of PATH.
+3. CANONICAL_QUERY: see below. It is empty if there is no query; the line feed after it remains.
 4. TIMESTAMP, exactly as in the header.
 5. NONCE, exactly as in the header.
-6. BODY_SHA256: lower-case hex SHA-256 of the body's bytes as sent. Without a body it is the SHA-256 of nothing,
-   `e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855`.
+6. BODY_SHA256: the lowercase hex SHA-256 of the body's bytes as sent. Without a body, it is the SHA-256 of the
+   empty string, `e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855`.
 
-The signature covers exactly the bytes that are sent. Serialize the JSON once, sign those bytes, send those
+The signature covers exactly the bytes that are sent. Serialize the JSON once, sign those bytes, and send those
 bytes.
 
 ### The canonical query
 
 1. Take the query as sent: the bytes after the first `?` of the request target.
-2. Split on `&` only. Skip empty pieces. Split each piece at its first `=`; a piece without one has an empty
+2. Split on `&` only. Skip empty pieces. Split each piece at its first `=`. A piece without `=` has an empty
    value.
-3. Decode each name and value once: `+` is a space, `%XX` is a byte (either hex case). Work on bytes, not
-   characters. A `%` that is not followed by two hex digits cannot be canonicalized: 400 `invalid_request`.
-4. Encode each byte other than `A-Z a-z 0-9 - . _ ~` as `%XX` with upper-case hex digits.
+3. Decode each name and value once: `+` is a space, and `%XX` is a byte (hex digits in either case). Work on bytes,
+   not characters. A query with a `%` that is not followed by two hex digits has no canonical form and returns 400
+   `invalid_request`.
+4. Encode each byte other than `A-Z a-z 0-9 - . _ ~` as `%XX` with uppercase hex digits.
 5. Sort the encoded pairs bytewise, by name and then by value. Sort pairs, not joined text.
-6. Join each pair as `name=value` (the `=` is always there), and the pairs with `&`.
+6. Join each pair as `name=value` (the `=` is always present), and join the pairs with `&`.
 
 | Query as sent | CANONICAL_QUERY |
 |---|---|
@@ -4569,7 +4580,7 @@ bytes.
 | `city=%c4%b0stanbul`, or the same in raw UTF-8 | `city=%C4%B0stanbul` |
 | `city=Ankara+Merkez`, `city=Ankara%20Merkez` | `city=Ankara%20Merkez` |
 | `published_from=2026-05-01T00:00:00%2b03:00` | `published_from=2026-05-01T00%3A00%3A00%2B03%3A00` |
-| `published_from=2026-05-01T00:00:00+03:00` | `published_from=2026-05-01T00%3A00%3A00%2003%3A00`; the plus was a space, so the value is then refused with 400 and a hint |
+| `published_from=2026-05-01T00:00:00+03:00` | `published_from=2026-05-01T00%3A00%3A00%2003%3A00`; the plus means a space, so the value is then rejected with 400 and a hint |
 | `status`, `status=` | `status=` |
 | `a=1&&b=2&` | `a=1&b=2` |
 | `cursor=ab/c==` | `cursor=ab%2Fc%3D%3D` |
@@ -4579,11 +4590,11 @@ bytes.
 | `q=!'()*~-._` | `q=%21%27%28%29%2A~-._` |
 | `x=%2541` | `x=%2541` |
 | `a=1=2` | `a=1%3D2` |
-| `x=%ff` | `x=%FF`; not UTF-8, so 400 after authentication |
+| `x=%ff` | `x=%FF`; not UTF-8, so it returns 400 after authentication |
 
 ### Worked examples
 
-Both with the secret `ABCDEFGHIJKLMNOPQRSTUVWXYZ234567` and the timestamp `1780000000`.
+Both use the secret `ABCDEFGHIJKLMNOPQRSTUVWXYZ234567` and the timestamp `1780000000`.
 
 `GET /api/v1/partner/health` with the nonce `0123456789abcdef` has this canonical string (the empty line is
 CANONICAL_QUERY):
@@ -4603,126 +4614,128 @@ and this signature:
 X-Partner-Signature: sha256=00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7
 ```
 
-`POST /api/v1/partner/test-line/measurements` with the nonce `fedcba9876543210` and this body, one line without
-a line feed at its end:
+`POST /api/v1/partner/test-line/measurements` with the nonce `fedcba9876543210` and this body, a single line with
+no line feed at the end:
 
 ```json
 {"branch_code":"ANK-01","plate":"34 ABC 123","external_id":"M-2026-000123","measurements":{"BRAKE_FRONT_LEFT":2.85}}
 ```
 
-has BODY_SHA256 `495b3592cf59dba90ae4278d1e85e45d8c84924e04ddbec582deb56ddee35ffe` and the signature
+has the BODY_SHA256 `495b3592cf59dba90ae4278d1e85e45d8c84924e04ddbec582deb56ddee35ffe` and the signature
 
 ```text
 X-Partner-Signature: sha256=6e2febc72e7e807189a31166a454fb3e24d8b8a8fc40506c048ff3da418fcf57
 ```
 
-### Tried and found right
+### Test your implementation
 
-Beside this document, unsigned: `/docs/signing-vectors.json` has canonical strings and signatures that every
-implementation must come to, and `/docs` a page that signs in the browser, step by step, and signing kits in seven
-languages: one file each, without dependencies, checked against the vectors.
+The server of this document also serves these aids, without a signature:
+
+- `/docs/signing-vectors.json`: canonical strings and signatures that every implementation must reproduce.
+- `/docs`: a page that signs in the browser, step by step, and signing kits in seven languages. Each kit is one
+  file without dependencies and is checked against the vectors.
 
 ### Order of the checks
 
-Limit of the IP address, the four headers, key, timestamp, size of the body, signature, IP allowlist, nonce,
-limit of the key, path and method, scope, parameters and body. The first check that fails answers. A request
-with a wrong signature uses up no nonce and does not count against your limit. A nonce is used up as soon as
-signature and address are right, whatever is answered then.
+The service checks, in this order: limit of the IP address, the four headers, key, timestamp, size of the body,
+signature, IP allowlist, nonce, limit of the key, path and method, scope, parameters and body. The first check that
+fails determines the response. A request with a wrong signature uses up no nonce and does not count toward your
+limit. Once the signature and the address are accepted, the nonce is used up, regardless of the response.
 
 ### What each 401 means
 
 | `code` | Cause | Remedy |
 |---|---|---|
-| `missing_signature_headers` | one of the four headers is absent, empty, sent twice or unusable: a nonce shorter than 16 or longer than 128 characters or not visible ASCII, a timestamp that is no plain integer | send all four headers, once each; look for a proxy that drops or doubles them |
-| `invalid_key` | the key id is unknown, malformed, revoked or expired, its partner is disabled, it belongs to the other environment, or it was used from an address that its IP allowlist does not admit. One answer for all; only in the last case does the message name the address that the service saw | check the key id and the base address; ask the operator to admit the address |
-| `expired_timestamp` | the timestamp is more than 300 s from the server's time, which the message tells | synchronize the clock, and sign at the moment of sending: a request that waited in a queue must be signed anew |
-| `invalid_signature` | the value does not begin with `sha256=`, is not 64 lower-case hex digits, or is not the signature of this request. In the sandbox the message holds the canonical string as the service built it | compare that string with yours byte by byte; then check that the secret belongs to the key id, and that nothing re-encodes query or body after signing |
-| `replay_detected` | the key has used this nonce before. Of simultaneous uses exactly one passes | sign every attempt anew, with a fresh nonce; never re-send a signed request as it was |
+| `missing_signature_headers` | one of the four headers is absent, empty, sent twice or invalid: a nonce that is shorter than 16 or longer than 128 characters or not visible ASCII, or a timestamp that is not a plain integer | send all four headers, once each; look for a proxy that drops or duplicates them |
+| `invalid_key` | the key ID is unknown, malformed, revoked or expired, its partner is disabled, the key belongs to the other environment, or it was used from an address that its IP allowlist does not include. The response is the same in all cases; only in the last one does the message contain the address that the service saw | check the key ID and the base URL; ask the operator to add the address |
+| `expired_timestamp` | the timestamp differs by more than 300 s from the server's time, which the message contains | synchronize the clock, and sign each request just before you send it; a request that waited in a queue must be signed again |
+| `invalid_signature` | the value does not begin with `sha256=`, is not 64 lowercase hex digits, or is not the signature of this request. In the sandbox, the message contains the canonical string as the service built it | compare that string with yours byte by byte; then check that the secret belongs to the key ID, and that nothing re-encodes the query or body after signing |
+| `replay_detected` | the key has used this nonce before. Of several simultaneous uses, exactly one succeeds | sign every attempt again, with a fresh nonce; never resend a signed request unchanged |
 
-The address that limit and allowlist look at is that of the connection, or the one that the operator's own
+The IP limit and the allowlist apply to the address of the connection, or to the address that the operator's own
 proxies report.
 
 ## Errors
 
-Every error has the same body, whatever went wrong:
+All errors have the same body:
 
 ```json
 {"error": {"code": "not_found", "message": "no such inspection", "request_id": "0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c"}}
 ```
 
-Decide by `code`, show or log `message`, and quote `request_id` (also in the header `X-Request-Id` of every
-response) when you ask for support. The service keeps its request log for 90 days.
+Branch on `code`, show or log `message`, and quote `request_id` when you ask for support. Every response
+also has it in the header `X-Request-Id`. The service keeps its request log for 90 days.
 
 | Status | `code` | Meaning | What to do |
 |---|---|---|---|
-| 400 | `invalid_request` | a parameter or the body is not as described here; `field` names the place, and `details` lists all that are wrong | correct the request; do not retry it unchanged |
-| 401 | `missing_signature_headers` | one of the four headers is absent, empty, repeated or unusable | send all four, once each |
-| 401 | `invalid_key` | this key is not accepted here | check key id, environment and your IP allowlist; ask the operator |
-| 401 | `expired_timestamp` | the timestamp is more than 300 s from the server's time | synchronize the clock (NTP), sign anew |
-| 401 | `invalid_signature` | the signature does not match the request | compare canonical strings: see the chapter "Signing" |
-| 401 | `replay_detected` | the nonce has been used | sign anew with a fresh nonce |
+| 400 | `invalid_request` | a parameter or the body is not as described here; `field` names the invalid field, and `details` lists all of them | correct the request; do not retry it unchanged |
+| 401 | `missing_signature_headers` | one of the four headers is absent, empty, repeated or invalid | send all four, once each |
+| 401 | `invalid_key` | this key is not accepted here | check the key ID, the environment and your IP allowlist; ask the operator |
+| 401 | `expired_timestamp` | the timestamp is more than 300 s from the server's time | synchronize the clock (NTP) and sign again |
+| 401 | `invalid_signature` | the signature does not match the request | compare the canonical strings: see the chapter "Signing" |
+| 401 | `replay_detected` | the nonce has been used before | sign again with a fresh nonce |
 | 403 | `scope_required` | the key lacks the scope that the operation needs | ask the operator for the scope |
-| 404 | `not_found` | it does not exist, or is not open to you | look for a wrong id or code; ask the operator whether it is open to you |
-| 405 | `method_not_allowed` | the path exists, but not with this method | use one that `Allow` names |
-| 408 | `request_timeout` | the body did not arrive in time (30 s unless the operator set another limit) | retry, signed anew |
+| 404 | `not_found` | the resource does not exist, or you do not have access to it | check the ID or code; ask the operator whether you have access |
+| 405 | `method_not_allowed` | the path exists, but does not support this method | use a method that `Allow` lists |
+| 408 | `request_timeout` | the body did not arrive in time (30 s unless the operator set another limit) | retry with a new signature |
 | 413 | `payload_too_large` | the body is larger than 1 MB (1,048,576 bytes) | send less |
 | 429 | `rate_limited` | the key's requests for this minute are used up | wait for `Retry-After` seconds |
 | 429 | `ip_rate_limited` | too many requests from your address | wait for `Retry-After` seconds |
-| 500 | `internal_error` | a fault of the service | report the `request_id`; a retry may help |
-| 503 | `service_unavailable` | the service cannot reach its data just now | wait for `Retry-After` seconds |
+| 500 | `internal_error` | the service failed | report the `request_id`; a retry may help |
+| 503 | `service_unavailable` | the service temporarily cannot access its data | wait for `Retry-After` seconds |
 
-A retry is a new request: fresh nonce, fresh timestamp, new signature, and for a measurement the same
+A retry is a new request: it needs a fresh nonce, a fresh timestamp, a new signature, and for a measurement the same
 `external_id`.
 
 | `code` | Retry |
 |---|---|
 | `request_timeout` | yes: nothing was done |
 | `rate_limited`, `ip_rate_limited` | after `Retry-After` seconds: nothing was done |
-| `service_unavailable` | after `Retry-After` seconds; a measurement only with an `external_id`, for it may have been recorded |
-| `internal_error` | once or twice, some seconds apart; a measurement only with an `external_id`, for it may have been recorded |
+| `service_unavailable` | after `Retry-After` seconds; a measurement only with an `external_id`, because it may have been recorded |
+| `internal_error` | once or twice, some seconds apart; a measurement only with an `external_id`, because it may have been recorded |
 | `expired_timestamp`, `replay_detected` | with the right time and a fresh nonce: nothing was done |
 | `invalid_request`, `missing_signature_headers`, `invalid_key`, `invalid_signature`, `scope_required`, `not_found`, `method_not_allowed`, `payload_too_large` | no: the same request fails again |
 
 ## Limits
 
-| What | Limit |
+| Item | Limit |
 |---|---|
 | Requests per key | 60 a minute unless the operator set another number for the key |
 | Requests per IP address | 1,200 a minute unless the operator set another number; counted before authentication |
-| Clock difference | 300 s either way; exactly 300 s passes |
+| Clock difference | 300 s either way; exactly 300 s is accepted |
 | Nonce | 16 to 128 visible ASCII characters |
 | Page of a list | 1 to 100 items, 25 by default |
 | Measurements in a package | 1 to 50 |
 | `external_id`, `device_serial` | 120 characters |
 | Request body | 1,048,576 bytes |
-| Life of a photo link | 900 s |
-| Age of a report that a measurement is written into | 24 h |
-| Life of a pending measurement | none: it waits until an inspector applies or discards it |
-| Life of an `external_id` | for ever |
-| Life of a cursor | none, as long as the service's keys stay as they are |
+| Lifetime of a photo link | 900 s |
+| Age of a report to which measurements are written | 24 h |
+| Lifetime of a pending measurement | unlimited: it waits until an inspector applies or discards it |
+| Lifetime of an `external_id` | unlimited |
+| Lifetime of a cursor | unlimited, unless the operator rotates the service's keys |
 | Time to send a body | 30 s unless the operator set another limit |
 
-The limit per key is a fixed window of 60 seconds that opens with the key's first request in it. Only requests
-whose signature was right, and whose nonce was fresh, count. It is exact across all servers of the environment.
+The limit per key is a fixed window of 60 seconds that begins with the key's first request in it. Only requests with
+a valid signature and a fresh nonce count. The limit is exact across all servers of the environment.
 
 ## Versions
 
-Semantic versioning; the major version is in the path. An addition raises the minor version: a new operation,
-parameter, header, member of an answer, error code, or value of an open vocabulary. It may come at any time and asks
-nothing of you but to ignore what you do not know. What would break a client that keeps to this document raises the
-major version, and the path.
+The API follows Semantic Versioning, with the major version in the path. An addition raises the minor version: a new
+operation, parameter, header, response member, error code, or value of an open vocabulary. Additions may come at any
+time. They require nothing of you except to ignore what you do not know. A change that would break a client that
+conforms to this document raises the major version and changes the path.
 
-**Deprecation.** What is to go is marked `deprecated` in this document, and named in the changelog with what takes
-its place, at least twelve months before it goes; the operator writes to every partner whose keys still use it. The
-answers of an operation that is to go carry the headers `Deprecation` (RFC 9745: since when) and `Sunset` (RFC 8594:
-from when on it may be gone). It works unchanged until then. A major version is served for at least twelve months
-after its successor.
+**Deprecation.** Anything scheduled for removal is marked `deprecated` in this document and named in the changelog,
+with its replacement, at least twelve months before its removal. The operator writes to every partner whose keys
+still use it. Responses of a deprecated operation carry the headers `Deprecation` (RFC 9745: the date since which
+it is deprecated) and `Sunset` (RFC 8594: the date from which it may be removed). The operation works unchanged
+until then. A major version is served for at least twelve months after its successor is released.
 
 - 1.0.0 (2026-05): health, organizations, branches and inspections.
 - 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.
 - 1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
 - 1.3.0 (2026-12): `updated_at` with its filters, filters by `report_number` and `vin`, `ETag`, `field` and
-  `details` of an error, and what else `CHANGELOG.md` lists.
+  `details` of an error, and the other additions that `CHANGELOG.md` lists.
 
 
 Version: 1.3.0*/
@@ -4789,10 +4802,11 @@ const _: () = {
 impl Client {
     /**Check the connection, the key and the signature
 
-Answers who you are and what time the service has. It makes no database query and answers while the database
-is down, so it tells whether the service is reachable and your signing works, not whether reports can be read.
+Returns your partner ID, the environment and the server's time. The operation makes no database query and works
+while the database is down. It shows that the service is reachable and that your signature works, but not that
+reports can be read.
 
-Signed like every other request. Needs no scope.
+Sign it like any other request. Requires no scope.
 
 
 Sends a `GET` request to `/api/v1/partner/health`
@@ -4805,12 +4819,12 @@ let response = client.get_health()
     pub fn get_health(&self) -> builder::GetHealth<'_> {
         builder::GetHealth::new(self)
     }
-    /**List the organizations open to the partner
+    /**List the organizations that you can access
 
-All organizations that the partner has been granted, in one answer, ordered by name. A partner without grants
-gets an empty list. A change of the grants takes effect within 5 seconds.
+Returns all organizations that you have been granted, in one response, ordered by name. Without grants, the list
+is empty. A change to your grants takes effect within 5 seconds.
 
-Needs no scope.
+Requires no scope.
 
 
 Sends a `GET` request to `/api/v1/partner/organizations`
@@ -4825,19 +4839,19 @@ let response = client.list_organizations()
     }
     /**List the branches of an organization
 
-The branches of one organization that are open to the partner, in one answer, ordered by code.
+Returns the branches of one organization that you can access, in one response, ordered by code.
 
-404 `not_found` when the organization does not exist or is not open to the partner: the two cannot be told
-apart. Needs no scope.
+Returns 404 `not_found` if the organization does not exist or you do not have access to it. The response is the
+same in both cases. Requires no scope.
 
 
 Sends a `GET` request to `/api/v1/partner/organizations/{orgId}/branches`
 
 Arguments:
-- `org_id`: Id of the organization, as listed. Any text that is no such id is not found (404).
-- `active`: `true` lists the active branches, `false` lists the inactive ones instead.
-- `city`: Only branches in this city. The whole name must match exactly, letter case included. A city without
-branches gives an empty list. At most 100 characters, none of them a control character.
+- `org_id`: ID of the organization, as listed. Any text that is not the ID of one returns 404.
+- `active`: `true` lists the active branches; `false` lists the inactive ones instead.
+- `city`: Only branches in this city. The whole name must match exactly, including letter case. A city without
+branches returns an empty list. At most 100 characters, no control characters.
 
 ```ignore
 let response = client.list_branches()
@@ -4852,60 +4866,59 @@ let response = client.list_branches()
     }
     /**List inspection reports, newest first
 
-The reports open to the partner, ordered by creation time descending and then by id descending, in pages.
-New reports always appear on the first page. Needs no scope.
+Returns the reports that you can access, in pages, ordered by creation time and then by ID, both descending. New
+reports always appear on the first page. Requires no scope.
 
-**Pages.** Follow `page.next_cursor`, unchanged and with the same filters, until it is absent or
-`page.has_more` is false. A cursor is opaque, and belongs to the partner and to the filters it was issued for
-(`limit` may change); any other use is 400 `invalid_request`. Reports that are created meanwhile never make a
-later page repeat or skip a report that was there when you began.
+**Pagination.** Follow `page.next_cursor`, unchanged and with the same filters, until it is absent or
+`page.has_more` is false. A cursor is opaque, and belongs to the partner and to the filters for which it was
+issued (`limit` may change). Any other use returns 400 `invalid_request`. Reports that are created in the
+meantime never make a later page repeat or skip a report that existed when you began.
 
-**Incremental sync.** Ask with `updated_from` set to the time at which the last sync began, less an overlap of
-ten minutes, and treat what you already know as known. With `updated_from` or `updated_to` the list is one of
-changes: without `status` it has cancelled reports too, so that one sync learns of every later change, and its
-order is that of the reports' own last changes, the oldest first. A report that changes while you follow the
-pages comes to stand at their end. With `published_from` in its place you see new reports only, and nothing of
-what becomes of them later.
+**Incremental sync.** Set `updated_from` to the start time of the last sync minus an overlap of ten minutes, and
+skip what you already have. With `updated_from` or `updated_to`, the list is a list of changes. Without `status`,
+it then includes cancelled reports, so that one sync returns every later change. It is ordered by the time of
+the reports' own last changes, oldest first. A report that changes while you follow the pages moves to the end
+of the list. With `published_from` instead, you see only new reports and none of their later changes.
 
-**Filters** combine: a report must pass all of them. Filters that name an organization or a branch that does
-not exist or is not open to the partner give an empty list, not an error. A `from` that is later than its `to`
-is 400 `invalid_request`.
+**Filters** can be combined: a report must match all of them. A filter that names an organization or branch that
+does not exist, or to which you do not have access, returns an empty list, not an error. A `from` that is later
+than its `to` returns 400 `invalid_request`.
 
 
 Sends a `GET` request to `/api/v1/partner/inspections`
 
 Arguments:
-- `branch_id`: Only reports of this branch. An id that is unknown or not open to the partner, and any text that is no id,
-gives an empty list.
+- `branch_id`: Only reports of this branch. An unknown ID, the ID of a branch to which you do not have access, and any text
+that is not an ID return an empty list.
 
 - `created_from`: Only reports created at or after this time. RFC 3339 with an offset; write a plus as `%2B`.
 - `created_to`: Only reports created at or before this time. RFC 3339 with an offset; write a plus as `%2B`.
-- `cursor`: `page.next_cursor` of the previous answer, unchanged. Leave it out for the first page. An empty, altered or
-foreign cursor is 400 `invalid_request`.
+- `cursor`: `page.next_cursor` of the previous response, unchanged. Omit it for the first page. An empty or altered
+cursor, or one that was issued for another partner or for other filters, returns 400 `invalid_request`.
 
-- `limit`: How many reports a page has at most.
-- `organization_id`: Only reports of this organization. An id that is unknown or not open to the partner, and any text that is
-no id, gives an empty list.
+- `limit`: Maximum number of reports on a page.
+- `organization_id`: Only reports of this organization. An unknown ID, the ID of an organization to which you do not have access,
+and any text that is not an ID return an empty list.
 
 - `published_from`: Only reports published at or after this time. RFC 3339 with an offset; write a plus as `%2B`, because a
 literal `+` in a query is a space.
 
 - `published_to`: Only reports published at or before this time. RFC 3339 with an offset; write a plus as `%2B`.
-- `report_number`: Only the report with this number. The whole number must match exactly, letter case included. 1 to 64
-characters, none of them a control character.
+- `report_number`: Only the report with this number. The whole number must match exactly, including letter case. 1 to 64
+characters, no control characters.
 
-- `status`: Only reports in this one status. Without it, `published` and `archived` reports are listed; `cancelled`
-ones are listed only when asked for, by this or by asking for changes (`updated_from`, `updated_to`).
+- `status`: Only reports with this status. By default, `published` and `archived` reports are listed. `cancelled` reports
+are listed only if you request them here or with `updated_from` or `updated_to`.
 
-- `updated_from`: Only reports whose `updated_at` is at or after this time, cancelled ones among them, in the order of their
+- `updated_from`: Only reports whose `updated_at` is at or after this time, including cancelled ones, in the order of their
 changes: see "Incremental sync" above. RFC 3339 with an offset; write a plus as `%2B`.
 
-- `updated_to`: Only reports whose `updated_at` is at or before this time, cancelled ones among them, in the order of their
+- `updated_to`: Only reports whose `updated_at` is at or before this time, including cancelled ones, in the order of their
 changes. RFC 3339 with an offset; write a plus as `%2B`.
 
-- `vin`: Only reports of the vehicle with this identification number, of the organizations that show it (`pii_mode`
-`FULL`): of the others none is found, whatever the number. The whole number must match exactly, letter case
-included. 1 to 32 characters, none of them a control character.
+- `vin`: Only reports of the vehicle with this identification number. The filter finds only reports of organizations that
+show the number (`pii_mode` `FULL`). The whole number must match exactly, including letter case. 1 to 32
+characters, no control characters.
 
 ```ignore
 let response = client.list_inspections()
@@ -4930,18 +4943,18 @@ let response = client.list_inspections()
     }
     /**Read one inspection report
 
-The report with its prices, vehicle, score and the inspector's words.
+Returns the report with its prices, vehicle, score and the inspector's comments.
 
-404 `not_found` when it does not exist, lies outside the organizations and branches open to the partner, or is
-not in a status that partners see. Needs no scope.
+Returns 404 `not_found` if the report does not exist, belongs to an organization or branch to which you do not
+have access, or has a status that partners do not see. Requires no scope.
 
 
 Sends a `GET` request to `/api/v1/partner/inspections/{id}`
 
 Arguments:
-- `id`: Id of the inspection. Any text that is no such id is not found (404).
-- `if_none_match`: The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
-them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+- `id`: ID of the inspection. Any text that is not the ID of one returns 404.
+- `if_none_match`: The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the
+response is 304 without a body. The request counts like any other. ETags we did not issue never match.
 
 ```ignore
 let response = client.get_inspection()
@@ -4955,18 +4968,19 @@ let response = client.get_inspection()
     }
     /**Read the forms of an inspection report
 
-The report's forms, each the template merged with the inspector's answers: every point of the template is
-there, in the template's order, whether it was answered or not. A report without forms gives an empty array.
+Returns the report's forms. Each form is a template merged with the inspector's answers: it has every point of
+the template, in the template's order, whether or not it was answered. A report without forms returns an empty
+array.
 
-Visible and hidden exactly as the report itself: 404 `not_found` under the same conditions. Needs no scope.
+Returns 404 `not_found` under the same conditions as the report itself. Requires no scope.
 
 
 Sends a `GET` request to `/api/v1/partner/inspections/{id}/forms`
 
 Arguments:
-- `id`: Id of the inspection. Any text that is no such id is not found (404).
-- `if_none_match`: The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
-them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+- `id`: ID of the inspection. Any text that is not the ID of one returns 404.
+- `if_none_match`: The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the
+response is 304 without a body. The request counts like any other. ETags we did not issue never match.
 
 ```ignore
 let response = client.get_inspection_forms()
@@ -4980,19 +4994,20 @@ let response = client.get_inspection_forms()
     }
     /**Read the photos of an inspection report
 
-The report's photos with links to the pictures. A link works for 900 seconds and needs no signature: fetch the
-pictures at once, and ask again rather than storing links. A report without photos gives an empty array.
+Returns the report's photos with links to the image files. A link works for 900 seconds and needs no signature.
+Download the images immediately, and request new links instead of storing old ones. A report without photos
+returns an empty array.
 
-Never returned: photos of the vehicle registration (kind `REGISTRATION`), archive documents of third parties
-(kind `OTOSICIL_PDF`), and photos that the inspector marked as not to be shown in the report.
+Photos of the vehicle registration (kind `REGISTRATION`), archive documents of third parties (kind
+`OTOSICIL_PDF`), and photos that the inspector excluded from the report are never returned.
 
-Visible and hidden exactly as the report itself: 404 `not_found` under the same conditions. Needs no scope.
+Returns 404 `not_found` under the same conditions as the report itself. Requires no scope.
 
 
 Sends a `GET` request to `/api/v1/partner/inspections/{id}/photos`
 
 Arguments:
-- `id`: Id of the inspection. Any text that is no such id is not found (404).
+- `id`: ID of the inspection. Any text that is not the ID of one returns 404.
 ```ignore
 let response = client.get_inspection_photos()
     .id(id)
@@ -5004,23 +5019,23 @@ let response = client.get_inspection_photos()
     }
     /**Download the PDF of an inspection report
 
-The report as the customer sees it, as a PDF file. It is rendered when the report is published, and served only
-while what it was rendered under still holds: the organization's privacy mode, the photos shown, the report's
-content. When one of these has changed it is rendered anew: until then the answer is 503 `service_unavailable`
-with `Retry-After`, as it is for a report published a moment ago. Rendering takes seconds; the request puts the
-report first in line.
+Returns the report as the customer sees it, as a PDF file. The PDF is rendered when the report is published. It
+is returned only while everything it was rendered from is unchanged: the organization's privacy mode, the photos
+shown, and the report's content. After a change, it is rendered again. Until then, and for a report that has
+just been published, the response is 503 `service_unavailable` with `Retry-After`. Rendering takes seconds. Your
+request moves the report to the front of the queue.
 
-The PDF exists only while the report is `published` and has its public link; 404 `not_found` otherwise
-(`archived` and `cancelled` reports have none), and under the same conditions as the report itself.
-Errors are JSON as everywhere. Needs no scope.
+The PDF exists only while the report is `published` and has its public link. Otherwise (for example, if the
+report is `archived` or `cancelled`), and under the same conditions as the report itself, the response is 404
+`not_found`. Errors are JSON, as in all operations. Requires no scope.
 
 
 Sends a `GET` request to `/api/v1/partner/inspections/{id}/pdf`
 
 Arguments:
-- `id`: Id of the inspection. Any text that is no such id is not found (404).
-- `if_none_match`: The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
-them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+- `id`: ID of the inspection. Any text that is not the ID of one returns 404.
+- `if_none_match`: The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the
+response is 304 without a body. The request counts like any other. ETags we did not issue never match.
 
 ```ignore
 let response = client.get_inspection_pdf()
@@ -5034,34 +5049,40 @@ let response = client.get_inspection_pdf()
     }
     /**Submit a package of test-line measurements
 
-Takes one package of device values for one vehicle at one branch. Needs the scope `test-line:write`; a key
-without it gets 403 `scope_required`.
+Accepts one package of device values for one vehicle at one branch. Requires the scope `test-line:write`; a key
+without it receives 403 `scope_required`.
 
-1. `branch_code` finds the branch, among the branches open to the partner only. Unknown, inactive or out of
-   scope: 404 `not_found`. Two matches: 400 `invalid_request`.
-2. The package is stored, byte for byte as sent, whatever becomes of its values, and is never deleted.
-3. If an open report for the plate exists at the branch (still being written, and created within the last
-   24 hours; of several the newest), the values are written into its test-line checks form at once: status
-   `applied`. A point that already has a value is overwritten by the newer device value: the one that was
-   measured later (`measured_at`, or the arrival without it; at equal times the later arrival). An older one
-   that is delivered later changes nothing; its point is skipped as `superseded`.
-4. Otherwise the package waits: status `pending`. When an inspector opens a report for the plate, one click
-   applies it, so a measurement may arrive before its report.
+1. `branch_code` identifies the branch, among the branches that you can access. If the branch is unknown,
+   inactive or outside your access, the response is 404 `not_found`. If two branches match, it is 400
+   `invalid_request`.
+2. The package is stored byte for byte as sent, even if its values are not applied. It is never deleted.
+3. If the branch has an open report for the plate, the values are written into the report's test-line form at
+   once, and the status is `applied`. A report is open if it is still being edited and was created within the
+   last 24 hours; if there are several, the newest one is used. If a point already has a value, the newer device
+   value overwrites it: the one that was measured later (`measured_at`, or the time of arrival if it is omitted),
+   or at equal times the one that arrived later. An older value that arrives later changes nothing, and its
+   point is skipped as `superseded`.
+4. Otherwise the package waits, and the status is `pending`. When an inspector opens a report for the plate, one
+   click applies it. A measurement may therefore arrive before its report.
 
-**Retries.** Send an `external_id`, and after a network failure send the same package again with the same
-`external_id`, signed anew. If the first one had arrived, you get 200 with `idempotent_replay` true and the
-measurement's present state, and nothing is recorded twice. An `external_id` belongs to the partner, not to a
-key, and is remembered for ever; a request that was refused (4xx) does not use it up. Of two simultaneous
-requests with one `external_id` one gets 201, and the other waits for it and gets 200. A replay whose body
-differs from the first is still 200, with the header `X-Idempotency-Payload-Mismatch: true` and
-`payload_mismatch` true in the body; the first package stands, and the other one's bytes are kept beside it. It
-means that two measurements were given one id: make it of the form `<branch>-<device>-<uuid>`, such as
-`ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10`, rather than from a counter that a second station
-may have as well. After a 503 or a broken connection the outcome is unknown: retry. Without an `external_id` every
-accepted request makes a new record.
+**Retries.** Send an `external_id`. After a network failure, send the same package again with the same
+`external_id` and a new signature. If the first request had arrived, you receive 200 with `idempotent_replay`
+true and the measurement's current state, and nothing is recorded twice. After a 503 or a broken connection, the
+outcome is unknown: retry. Without an `external_id`, every accepted request creates a new record.
 
-**Points.** Not every code must be sent; the inspector completes the rest by hand. A code that has no
-counterpart in the report's template is no error: it comes back in `skipped_points`.
+An `external_id` belongs to the partner, not to a key, and is remembered forever. A request that is rejected
+with 4xx does not use it up. Of two simultaneous requests with the same `external_id`, one returns 201, and the
+other waits for it and returns 200.
+
+A replay whose body differs from the first one also returns 200, with the header
+`X-Idempotency-Payload-Mismatch: true` and `payload_mismatch` true in the body. The first package remains in
+effect, and the bytes of the other one are stored beside it. A mismatch means that two measurements have the
+same ID. Use IDs of the form `<branch>-<device>-<uuid>`, such as
+`ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10`, instead of a counter, whose numbers a second station
+may use as well.
+
+**Points.** You do not have to send every code; the inspector fills in the others by hand. A code that is not in
+the report's template is not an error: it is returned in `skipped_points`.
 
 | Code | Meaning | Unit | Range |
 |---|---|---|---|
@@ -5080,22 +5101,22 @@ counterpart in the report's template is no error: it comes back in `skipped_poin
 | `SLIP_FRONT` | lateral slip, front (signed) | m/km | -100 to 100 |
 | `SLIP_REAR` | lateral slip, rear (signed) | m/km | -100 to 100 |
 
-`DYNO_RATIO` is not sent. The service computes it (100 × `DYNO_MEASURED_HP` / the vehicle's registered factory
-power, two decimals) when both are known, and lists it in `applied_points`; sent by a device it is skipped as
-`unknown_point`. Devices send no status either: good, borderline or out of limit follows from the
-organization's thresholds.
+Do not send `DYNO_RATIO`. If both powers are known, the service computes it (100 × `DYNO_MEASURED_HP` / the
+vehicle's registered factory power, two decimals) and lists it in `applied_points`. If a device sends it, it is
+skipped as `unknown_point`. Devices do not send a status either: the organization's thresholds determine whether
+a value is good, borderline or out of limit.
 
-A value outside its range (the last column, bounds included) cannot be, and is most often in another unit: 2850
-for a brake is in newtons. It is recorded, not written to the report, and comes back in `skipped_points` as
-`implausible`. An organization may narrow the ranges.
+A value outside its range (the last column, bounds included) is physically impossible; usually the unit is wrong.
+For example, 2850 for a brake is in newtons. The value is recorded but not written to the report, and is returned
+in `skipped_points` as `implausible`. An organization may narrow the ranges.
 
 
 Sends a `POST` request to `/api/v1/partner/test-line/measurements`
 
 Arguments:
 - `body`: The package, as JSON in UTF-8 (`Content-Type: application/json`), at most 1,048,576 bytes. Sign exactly the
-bytes you send, and do not serialize the package again after signing. Unknown members are ignored, and kept
-with the stored package.
+bytes that you send, and do not serialize the package again after signing. Unknown members are ignored, but
+kept in the stored package.
 
 ```ignore
 let response = client.submit_measurement()

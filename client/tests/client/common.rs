@@ -1,4 +1,4 @@
-//! What the tests of the client have in common: a key, scripted answers, and that every attempt was signed.
+//! Helpers of the client's tests: a key, scripted responses, and checks that every attempt was signed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::server::{Received, Server, Step};
 pub const KEY_ID: &str = "vip_test_ABCDEFGHIJKLMNOPQRSTUV";
 pub const SECRET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// No limit per attempt: a paused clock would reach it while the network is waited for.
+/// The default policy without a timeout per attempt, because a paused clock would reach it while the test waits for the network.
 pub fn policy() -> RetryPolicy {
     RetryPolicy {
         attempt: None,
@@ -33,7 +33,7 @@ pub fn ok() -> Step {
         "status": "ok", "partner": "01974d1a-7c00-7b21-9a51-6f0c2d3e4f50", "environment": "test",
         "server_time": "2026-06-15T09:30:00Z"
     });
-    Step::Answer(200, vec![], body.to_string())
+    Step::Respond(200, vec![], body.to_string())
 }
 
 pub fn created() -> Step {
@@ -41,12 +41,12 @@ pub fn created() -> Step {
         "measurement_id": "0197c2b0-3c00-7f66-a071-7c8d9e0f1a2b", "status": "pending", "plate": "34ABC123",
         "inspection_id": null, "applied_points": [], "idempotent_replay": false
     }});
-    Step::Answer(201, vec![], body.to_string())
+    Step::Respond(201, vec![], body.to_string())
 }
 
-pub fn refused(status: u16, code: &str, headers: &[&str]) -> Step {
+pub fn rejected(status: u16, code: &str, headers: &[&str]) -> Step {
     let body = json!({ "error": { "code": code, "message": "not now", "request_id": "r-1" } });
-    Step::Answer(
+    Step::Respond(
         status,
         headers.iter().map(ToString::to_string).collect(),
         body.to_string(),
@@ -85,7 +85,7 @@ pub fn assert_signed(request: &Received) {
     );
 }
 
-/// All attempts were signed, each with a nonce of its own, and had the same bytes.
+/// Asserts that all attempts were signed, each with a new nonce, and had the same bytes.
 #[track_caller]
 pub fn assert_attempts(server: &Server, count: usize) {
     let received = server.received();
@@ -121,7 +121,7 @@ pub fn page(ids: &[&str], next_cursor: Option<&str>, has_more: bool) -> Step {
         page["next_cursor"] = json!(cursor);
     }
     let data: Vec<_> = ids.iter().map(item).collect();
-    Step::Answer(200, vec![], json!({ "data": data, "page": page }).to_string())
+    Step::Respond(200, vec![], json!({ "data": data, "page": page }).to_string())
 }
 
 pub const FIRST: &str = "0197c2a4-6f00-7d33-8e4f-000000000001";

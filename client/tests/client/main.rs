@@ -1,6 +1,5 @@
-//! The client over real HTTP.
+//! Tests of the client over real HTTP.
 
-// A test says what is wrong by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod calls;

@@ -1,15 +1,15 @@
-//! A small real HTTP server that answers by a script and keeps what it was sent.
+//! A small HTTP server with scripted responses that records the requests.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What to do with one request.
+/// The reaction to one request.
 pub enum Step {
-    /// Answer with this status, these headers (`name: value`) and this body.
-    Answer(u16, Vec<String>, String),
-    /// Read the request and close the connection without a word.
+    /// Respond with this status, these headers (`name: value`) and this body.
+    Respond(u16, Vec<String>, String),
+    /// Read the request and close the connection without a response.
     HangUp,
 }
 
@@ -40,25 +40,25 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers the requests in order by `steps`, the last of which answers all further ones.
+    /// Starts a server that handles the requests with `steps` in order. The last step handles all further requests.
     pub async fn start(steps: Vec<Step>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
-        let kept = received.clone();
+        let log = received.clone();
         tokio::spawn(async move {
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
-                // A client that goes away early is no matter of the server's.
+                // The client has closed the connection.
                 let Some(request) = read(&mut stream).await else {
                     continue;
                 };
                 let number = {
-                    let mut kept = kept.lock().unwrap();
-                    kept.push(request);
-                    kept.len() - 1
+                    let mut log = log.lock().unwrap();
+                    log.push(request);
+                    log.len() - 1
                 };
-                if let Step::Answer(status, headers, body) = &steps[number.min(steps.len() - 1)] {
+                if let Step::Respond(status, headers, body) = &steps[number.min(steps.len() - 1)] {
                     let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
                     let length = body.len();
                     let head =

@@ -1,25 +1,27 @@
-//! The error type of all operations.
+//! The error type of all operations, with the body that `openapi.yaml` declares.
+
+use std::borrow::Cow;
 
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use schemars::JsonSchema;
-use serde::Serialize;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Serialize, Serializer};
+
+use crate::generated::types::Error;
 
 /// An error, as sent to the client.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug)]
 pub struct ApiError {
-    #[serde(skip)]
     status: ErrorStatusCode,
-    /// A description of the error for the client.
-    pub message: String,
+    /// The body.
+    pub body: Error,
 }
 
 impl ApiError {
-    /// Creates an error with this status.
+    /// Creates an error with this status and message.
     pub fn new(status: ErrorStatusCode, message: impl Into<String>) -> Self {
-        ApiError {
-            status,
-            message: message.into(),
-        }
+        ApiError::with_code(status, message.into(), None)
     }
 
     /// 501: the operation is not implemented yet.
@@ -27,23 +29,51 @@ impl ApiError {
         let message = format!("the operation {operation} is not implemented yet");
         ApiError::new(ErrorStatusCode::NOT_IMPLEMENTED, message)
     }
+
+    fn with_code(status: ErrorStatusCode, message: String, _code: Option<String>) -> Self {
+        let body = Error {
+            message: message.clone(),
+        };
+        ApiError { status, body }
+    }
 }
 
 impl std::fmt::Display for ApiError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
+        write!(f, "{:?}", self.body)
     }
 }
 
 /// Errors in parameters and bodies, which Dropshot detects before it calls a handler.
 impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {
-        ApiError::new(error.status_code, error.external_message)
+        let code = error.error_code;
+        ApiError::with_code(error.status_code, error.external_message, code)
     }
 }
 
 impl HttpResponseError for ApiError {
     fn status_code(&self) -> ErrorStatusCode {
         self.status
+    }
+}
+
+impl Serialize for ApiError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.body.serialize(serializer)
+    }
+}
+
+impl JsonSchema for ApiError {
+    fn schema_name() -> String {
+        Error::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        Error::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Error::json_schema(generator)
     }
 }

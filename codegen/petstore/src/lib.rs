@@ -12,7 +12,7 @@ pub mod generated;
 /// Starts the server.
 ///
 /// # Errors
-/// If the address is not available, or Dropshot refuses a route.
+/// If the address is not available, or Dropshot rejects a route.
 pub fn serve(
     config: ConfigDropshot,
 ) -> Result<HttpServer<context::Context>, Box<dyn std::error::Error>> {

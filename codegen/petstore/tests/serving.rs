@@ -5,23 +5,26 @@ use std::net::{SocketAddr, TcpStream};
 
 use petstore::generated::operations::OPERATIONS;
 
-/// Sends a request without a body and returns the status of the response.
-fn status(address: SocketAddr, method: &str, path: &str) -> u16 {
+/// The members of every error.
+const ERROR_MEMBERS: &[&str] = &["message"];
+
+/// Sends a request without a body and returns the status and the text of the response.
+fn send(address: SocketAddr, method: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("the server listens");
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
     )
     .expect("the server reads");
-    let mut answer = String::new();
+    let mut response = String::new();
     stream
-        .read_to_string(&mut answer)
-        .expect("the server answers");
-    let status = answer
+        .read_to_string(&mut response)
+        .expect("the server responds");
+    let status = response
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    status.expect("the answer has a status")
+    (status.expect("the response has a status"), response)
 }
 
 /// Replaces each variable of a path with 1.
@@ -41,14 +44,22 @@ async fn every_operation_and_nothing_else_is_served() {
     let server = petstore::serve(Default::default()).expect("the server starts");
     let address = server.local_addr();
     for operation in OPERATIONS {
-        let status = status(address, operation.method, &concrete(operation.path));
-        // Operations with required parameters or a body answer 400.
+        let (status, response) = send(address, operation.method, &concrete(operation.path));
+        // Operations with required parameters or a body return 400.
         assert!(
             ![404, 405, 500].contains(&status),
-            "{} answers {status}",
+            "{} returns {status}",
             operation.id
         );
+        for member in ERROR_MEMBERS {
+            let has_member = response.contains(&format!("\"{member}\":"));
+            assert!(
+                status < 400 || operation.method == "HEAD" || has_member,
+                "{} returns an error without `{member}`: {response}",
+                operation.id
+            );
+        }
     }
-    assert_eq!(status(address, "GET", "/no/such/path"), 404);
+    assert_eq!(send(address, "GET", "/no/such/path").0, 404);
     server.close().await.expect("the server stops");
 }

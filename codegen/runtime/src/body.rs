@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::rules::{ArrayRules, MapRules, Multiple, NumberRules, StringRules, not_among, shown};
-use crate::{ExactNumber, exact_number};
+use crate::exact_number::ExactNumber;
+use crate::format::{parse_date, parse_date_time};
+use crate::plain::shown;
+use crate::rules::{ArrayRules, MapRules, Multiple, NumberRules, StringRules, not_among};
 
 /// Deserializes a string and checks its rules.
 ///
@@ -51,7 +53,7 @@ pub fn exact_number<'de, D: Deserializer<'de>>(
 /// The deserializer's error, or one with an example.
 pub fn date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<chrono::DateTime<chrono::Utc>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    crate::param::parse_date_time(&text).map_err(D::Error::custom)
+    parse_date_time(&text).map_err(D::Error::custom)
 }
 
 /// Deserializes a date such as `2026-05-01`.
@@ -60,7 +62,7 @@ pub fn date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<chrono::D
 /// The deserializer's error, or one with an example.
 pub fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<chrono::NaiveDate, D::Error> {
     let text = String::deserialize(deserializer)?;
-    crate::param::parse_date(&text).map_err(D::Error::custom)
+    parse_date(&text).map_err(D::Error::custom)
 }
 
 /// Deserializes an array and checks its rules.
@@ -135,19 +137,11 @@ pub fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     rules: MapRules,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    struct AnyMap<T>(MapRules, PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for AnyMap<T> {
-        type Value = BTreeMap<String, T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            read_map(&mut map, self.0, |map| map.next_value_seed(PhantomData::<T>))
-        }
-    }
-    deserializer.deserialize_map(AnyMap(rules, PhantomData))
+    deserializer.deserialize_map(MapVisitor {
+        rules,
+        expected: "an object",
+        seed: PhantomData,
+    })
 }
 
 /// Deserializes a map of exact numbers and checks its rules. A repeated name is an error.
@@ -159,9 +153,10 @@ pub fn exact_number_map<'de, D: Deserializer<'de>>(
     rules: MapRules,
     max_significant_digits: u32,
 ) -> Result<BTreeMap<String, ExactNumber>, D::Error> {
-    deserializer.deserialize_map(exact_number::MapVisitor {
+    deserializer.deserialize_map(MapVisitor {
         rules,
-        max_significant_digits,
+        expected: "an object of numbers",
+        seed: ExactNumberSeed(max_significant_digits),
     })
 }
 
@@ -210,27 +205,46 @@ pub fn one_of<'de, D: Deserializer<'de>, T>(
     parse(&text).ok_or_else(|| D::Error::custom(not_among(values, &text)))
 }
 
-pub(crate) fn read_map<'de, A, T>(
-    map: &mut A,
-    rules: MapRules,
-    mut read: impl FnMut(&mut A) -> Result<T, A::Error>,
-) -> Result<BTreeMap<String, T>, A::Error>
-where
-    A: MapAccess<'de>,
-{
-    let mut members = BTreeMap::new();
-    while let Some(name) = map.next_key_seed(PhantomData::<String>)? {
-        rules.check_key(&name).map_err(A::Error::custom)?;
-        if members.contains_key(&name) {
-            return Err(A::Error::custom(format!("the name {} occurs twice", shown(&name))));
-        }
-        let value = read(map)?;
-        members.insert(name, value);
-        // Checked for every member, so that an oversized map is not kept in memory.
-        if let Some(max) = rules.max_properties.filter(|max| members.len() > *max) {
-            return Err(A::Error::custom(format!("must have at most {max} members, has more")));
-        }
+/// Deserializes an exact number with at most this many significant digits.
+#[derive(Clone, Copy)]
+struct ExactNumberSeed(u32);
+
+impl<'de> DeserializeSeed<'de> for ExactNumberSeed {
+    type Value = ExactNumber;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ExactNumber, D::Error> {
+        ExactNumber::read(deserializer, self.0)
     }
-    rules.check(members.len()).map_err(A::Error::custom)?;
-    Ok(members)
+}
+
+/// Reads an object whose values `seed` deserializes. A repeated name is an error, because one of the values would be lost.
+struct MapVisitor<S> {
+    rules: MapRules,
+    expected: &'static str,
+    seed: S,
+}
+
+impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for MapVisitor<S> {
+    type Value = BTreeMap<String, S::Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = BTreeMap::new();
+        while let Some(name) = map.next_key::<String>()? {
+            self.rules.check_key(&name).map_err(A::Error::custom)?;
+            if members.contains_key(&name) {
+                return Err(A::Error::custom(format!("the name {} occurs twice", shown(&name))));
+            }
+            members.insert(name, map.next_value_seed(self.seed)?);
+            // Checked for every member, so that an oversized map is not kept in memory.
+            if let Some(max) = self.rules.max_properties.filter(|max| members.len() > *max) {
+                return Err(A::Error::custom(format!("must have at most {max} members, has more")));
+            }
+        }
+        self.rules.check(members.len()).map_err(A::Error::custom)?;
+        Ok(members)
+    }
 }

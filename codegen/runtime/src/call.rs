@@ -1,6 +1,6 @@
 //! Arguments of operations that are called without Dropshot's server.
 //!
-//! This module is for code generated with `--dispatch calls`. It refuses the same requests as Dropshot's extractors do,
+//! This module is for code generated with `--dispatch calls`. It rejects the same requests as Dropshot's extractors do,
 //! but reports the place of each error, and all errors of a body or query at once.
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use schemars::r#gen::SchemaSettings;
 use serde::de::value::{Error as TextError, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 
-use crate::fault::{Fault, Faults, Path};
+use crate::validation::{Path, ValidationError, ValidationErrors};
 use crate::{json, plain};
 
 /// The parts of a request from which the arguments of an operation are read.
@@ -32,14 +32,14 @@ pub struct Query {
     /// The decoded parameters. Only lists may repeat a name.
     pub pairs: Vec<(String, String)>,
     /// Errors found while decoding. They are reported together with those found when the parameters are read.
-    pub faults: Vec<Fault>,
+    pub errors: Vec<ValidationError>,
 }
 
 /// Reads the path variables.
 ///
 /// # Errors
 /// An error for each invalid variable.
-pub fn path<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
+pub fn path<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, ValidationErrors> {
     let pairs = request.variables.iter().map(|(name, value)| (*name, value.as_str()));
     parameters(pairs.collect(), &[])
 }
@@ -48,27 +48,27 @@ pub fn path<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Fa
 ///
 /// # Errors
 /// An error for each missing or invalid parameter, and those found while decoding.
-pub fn query<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
-    let Query { pairs, faults } = &request.query;
-    parameters(as_texts(pairs), faults)
+pub fn query<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, ValidationErrors> {
+    let Query { pairs, errors } = &request.query;
+    parameters(as_texts(pairs), errors)
 }
 
 /// Reads the query parameters if some are lists, which repeat their names for each item.
 ///
 /// # Errors
 /// The errors of [`query`], but only the first invalid parameter.
-pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
-    let Query { pairs, faults } = &request.query;
+pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, ValidationErrors> {
+    let Query { pairs, errors } = &request.query;
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs);
     let read = serde_html_form::from_str(&query.finish());
-    let read = read.map_err(|error| in_its_own_words(as_texts(pairs), &error.to_string()));
-    match (Faults::of(faults.iter().cloned()), read) {
-        (None, read) => read.map_err(Faults::from),
-        (Some(faults), Ok(_)) => Err(faults),
-        (Some(mut faults), Err(fault)) => {
-            faults.push(fault);
-            Err(faults)
+    let read = read.map_err(|error| form_error(as_texts(pairs), &error.to_string()));
+    match (ValidationErrors::of(errors.iter().cloned()), read) {
+        (None, read) => read.map_err(ValidationErrors::from),
+        (Some(errors), Ok(_)) => Err(errors),
+        (Some(mut errors), Err(error)) => {
+            errors.push(error);
+            Err(errors)
         }
     }
 }
@@ -78,7 +78,7 @@ pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
 ///
 /// # Errors
 /// An error for each missing or invalid header.
-pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
+pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, ValidationErrors> {
     let mut sent: Vec<(&'static str, String)> = Vec::new();
     for name in declared::<T>() {
         let lines = request.headers.get_all(*name).iter();
@@ -94,9 +94,9 @@ pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T,
 ///
 /// # Errors
 /// An error for another media type, or for each invalid value in the body.
-pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
+pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, ValidationErrors> {
     check_json(&request.headers)?;
-    json::read(&request.body).map_err(|faults| compressed(&request.headers).map_or(faults, Faults::from))
+    json::read(&request.body).map_err(|errors| compressed(&request.headers).map_or(errors, ValidationErrors::from))
 }
 
 /// Reads a JSON body. If the body is invalid, `further` adds errors that the document does not describe. It is not
@@ -106,15 +106,15 @@ pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Fa
 /// The errors of [`body`], and those that `further` adds.
 pub fn body_and<T: DeserializeOwned + JsonSchema>(
     request: &Request,
-    further: impl FnOnce(&serde_json::Value) -> Vec<Fault>,
-) -> Result<T, Faults> {
-    body(request).map_err(|mut faults| {
+    further: impl FnOnce(&serde_json::Value) -> Vec<ValidationError>,
+) -> Result<T, ValidationErrors> {
+    body(request).map_err(|mut errors| {
         if let Ok(document) = serde_json::from_slice(&request.body) {
             let others = further(&document);
-            let others: Vec<Fault> = others.into_iter().filter(|fault| !faults.has(&fault.field)).collect();
-            others.into_iter().for_each(|fault| faults.push(fault));
+            let others: Vec<ValidationError> = others.into_iter().filter(|error| !errors.has(&error.field)).collect();
+            others.into_iter().for_each(|error| errors.push(error));
         }
-        faults
+        errors
     })
 }
 
@@ -122,7 +122,7 @@ pub fn body_and<T: DeserializeOwned + JsonSchema>(
 ///
 /// # Errors
 /// The errors of [`body`].
-pub fn optional_body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<Option<T>, Faults> {
+pub fn optional_body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<Option<T>, ValidationErrors> {
     match request.body.is_empty() {
         true => Ok(None),
         false => body(request).map(Some),
@@ -133,18 +133,29 @@ pub fn optional_body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Res
 ///
 /// # Errors
 /// An error for another media type, or for a missing or invalid member.
-pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
+pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, ValidationErrors> {
     const FORM: &str = "application/x-www-form-urlencoded";
     let sent = content_type(&request.headers)?;
     if !sent.is_some_and(|sent| sent.eq_ignore_ascii_case(FORM)) {
         let message = format!("must be {FORM}, {}", is(sent));
-        return Err(Fault::of_parameter(CONTENT_TYPE, message).into());
+        return Err(ValidationError::of_parameter(CONTENT_TYPE, message).into());
     }
     serde_html_form::from_bytes(&request.body).map_err(|error| {
         let pairs: Vec<_> = url::form_urlencoded::parse(&request.body).collect();
         let pairs = pairs.iter().map(|(name, value)| (&**name, &**value)).collect();
-        in_its_own_words(pairs, &error.to_string()).into()
+        form_error(pairs, &error.to_string()).into()
     })
+}
+
+/// Reads an optional form. An empty body counts as absent.
+///
+/// # Errors
+/// The errors of [`form`].
+pub fn optional_form<T: DeserializeOwned>(request: &Request) -> Result<Option<T>, ValidationErrors> {
+    match request.body.is_empty() {
+        true => Ok(None),
+        false => form(request).map(Some),
+    }
 }
 
 fn as_texts(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
@@ -152,23 +163,23 @@ fn as_texts(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     texts.collect()
 }
 
-/// Splits an error of the form reader into place and message. Generated readers start their messages with the
+/// Splits an error of the form reader into its place and its message. Generated readers start their messages with the
 /// parameter's name; the library does not.
-fn in_its_own_words(pairs: Vec<(&str, &str)>, text: &str) -> Fault {
+fn form_error(pairs: Vec<(&str, &str)>, text: &str) -> ValidationError {
     if let Some((name, problem)) = text.split_once(": ")
         && pairs.iter().any(|(known, _)| *known == name)
     {
-        return Fault::of_parameter(name, plain::message(problem));
+        return ValidationError::of_parameter(name, plain::message(problem));
     }
     if let Some(name) = missing(text) {
-        return Fault::of_parameter(name, "is missing");
+        return ValidationError::of_parameter(name, "is missing");
     }
     // The library does not name the parameter that is repeated.
     let mut seen = std::collections::HashSet::new();
     let repeated = pairs.iter().find(|(name, _)| !seen.insert(*name));
     match repeated {
-        Some((name, _)) => Fault::of_parameter(name, "was sent more than once; send it once"),
-        None => Fault::in_body(&Path::default(), plain::message(text)),
+        Some((name, _)) => ValidationError::of_parameter(name, "was sent more than once; send it once"),
+        None => ValidationError::in_body(&Path::default(), plain::message(text)),
     }
 }
 
@@ -179,7 +190,7 @@ fn missing(text: &str) -> Option<&str> {
 
 const CONTENT_TYPE: &str = "Content-Type";
 
-fn check_json(headers: &HeaderMap) -> Result<(), Faults> {
+fn check_json(headers: &HeaderMap) -> Result<(), ValidationErrors> {
     const JSON: &str = "application/json";
     let Some(essence) = content_type(headers)? else {
         return Ok(());
@@ -189,19 +200,19 @@ fn check_json(headers: &HeaderMap) -> Result<(), Faults> {
         true => Ok(()),
         false => {
             let message = format!("must be {JSON}, {}", is(Some(essence)));
-            Err(Fault::of_parameter(CONTENT_TYPE, message).into())
+            Err(ValidationError::of_parameter(CONTENT_TYPE, message).into())
         }
     }
 }
 
 /// The media type of the header, without parameters; a charset does not matter for JSON.
-fn content_type(headers: &HeaderMap) -> Result<Option<&str>, Faults> {
+fn content_type(headers: &HeaderMap) -> Result<Option<&str>, ValidationErrors> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(None);
     };
     let sent = value
         .to_str()
-        .map_err(|_| Fault::of_parameter(CONTENT_TYPE, "must be visible ASCII"))?;
+        .map_err(|_| ValidationError::of_parameter(CONTENT_TYPE, "must be visible ASCII"))?;
     Ok(Some(sent.split(';').next().unwrap_or_default().trim()))
 }
 
@@ -214,11 +225,11 @@ fn is(sent: Option<&str>) -> String {
 }
 
 /// The error for a compressed body, which its header declares.
-fn compressed(headers: &HeaderMap) -> Option<Fault> {
+fn compressed(headers: &HeaderMap) -> Option<ValidationError> {
     const NAME: &str = "Content-Encoding";
     let sent = headers.get(header::CONTENT_ENCODING)?.to_str().ok()?;
     (!sent.eq_ignore_ascii_case("identity")).then(|| {
-        Fault::of_parameter(
+        ValidationError::of_parameter(
             NAME,
             "compressed bodies are not accepted; send the JSON itself, without this header",
         )
@@ -226,12 +237,15 @@ fn compressed(headers: &HeaderMap) -> Option<Fault> {
 }
 
 /// Reads parameters. Invalid ones are removed and the others are read again, so that all errors are found.
-fn parameters<T: DeserializeOwned + JsonSchema>(mut pairs: Vec<(&str, &str)>, before: &[Fault]) -> Result<T, Faults> {
-    let mut faults = Faults::of(before.iter().cloned());
+fn parameters<T: DeserializeOwned + JsonSchema>(
+    mut pairs: Vec<(&str, &str)>,
+    before: &[ValidationError],
+) -> Result<T, ValidationErrors> {
+    let mut errors = ValidationErrors::of(before.iter().cloned());
     loop {
         let texts = pairs.iter().map(|(name, value)| (*name, Text(value)));
         let error = match T::deserialize(MapDeserializer::<_, TextError>::new(texts)) {
-            Ok(value) => return faults.map_or(Ok(value), Err),
+            Ok(value) => return errors.map_or(Ok(value), Err),
             Err(error) => error.to_string(),
         };
         let wrong = error
@@ -239,38 +253,43 @@ fn parameters<T: DeserializeOwned + JsonSchema>(mut pairs: Vec<(&str, &str)>, be
             .filter(|(name, _)| pairs.iter().any(|(known, _)| known == name));
         match wrong {
             Some((name, problem)) => {
-                add(&mut faults, Fault::of_parameter(name, plain::message(problem)));
+                add(
+                    &mut errors,
+                    ValidationError::of_parameter(name, plain::message(problem)),
+                );
                 pairs.retain(|(known, _)| *known != name);
             }
             None => {
-                for fault in missing_parameters::<T>(&pairs, &error) {
-                    add(&mut faults, fault);
+                for missing in missing_parameters::<T>(&pairs, &error) {
+                    add(&mut errors, missing);
                 }
-                return Err(faults.unwrap_or_else(|| Fault::of_parameter("", plain::message(&error)).into()));
+                return Err(errors.unwrap_or_else(|| ValidationError::of_parameter("", plain::message(&error)).into()));
             }
         }
     }
 }
 
 /// Adds an error, unless one is known for the same place.
-fn add(faults: &mut Option<Faults>, fault: Fault) {
-    match faults {
-        Some(faults) if faults.has(&fault.field) => {}
-        Some(faults) => faults.push(fault),
-        None => *faults = Some(fault.into()),
+fn add(errors: &mut Option<ValidationErrors>, error: ValidationError) {
+    match errors {
+        Some(errors) if errors.has(&error.field) => {}
+        Some(errors) => errors.push(error),
+        None => *errors = Some(error.into()),
     }
 }
 
 /// The required parameters that are missing. Those that were removed as invalid are reported here once more and ignored
 /// by `add`.
-fn missing_parameters<T: JsonSchema>(pairs: &[(&str, &str)], error: &str) -> Vec<Fault> {
+fn missing_parameters<T: JsonSchema>(pairs: &[(&str, &str)], error: &str) -> Vec<ValidationError> {
     let root = SchemaSettings::openapi3().into_generator().into_root_schema_for::<T>();
     let required = root.schema.object.map(|object| object.required).unwrap_or_default();
     let mut names: Vec<String> = required.into_iter().collect();
     names.extend(missing(error).map(str::to_string));
     names.retain(|name| !pairs.iter().any(|(known, _)| known == name));
     names.dedup();
-    let missing = names.iter().map(|name| Fault::of_parameter(name, "is missing"));
+    let missing = names
+        .iter()
+        .map(|name| ValidationError::of_parameter(name, "is missing"));
     missing.collect()
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rust_decimal::Decimal;
-use serde::de::{Error as _, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -17,9 +17,9 @@ pub struct ExactNumber {
 }
 
 /// The maximum number of decimal places of a [`Decimal`].
-const MOST_DECIMALS: i64 = 28;
-const OUT_OF_RANGE: &str = "is out of the range that is kept exactly: the exponent resolved, at most 28 decimals, and \
-                            at most 79228162514264337593543950335 either way";
+const MAX_DECIMALS: i64 = 28;
+const OUT_OF_RANGE: &str = "is out of range: without its exponent, a number must have at most 28 decimals, and at most \
+                            79228162514264337593543950335 as its absolute value";
 
 impl ExactNumber {
     /// Parses a JSON number.
@@ -45,15 +45,15 @@ impl ExactNumber {
         }
         let out_of_range = || OUT_OF_RANGE.to_string();
         // Larger exponents have no effect.
-        const FAR: i64 = i32::MAX as i64;
-        let size = exponent_digits.parse::<i64>().unwrap_or(FAR).min(FAR);
+        const MAX_EXPONENT: i64 = i32::MAX as i64;
+        let size = exponent_digits.parse::<i64>().unwrap_or(MAX_EXPONENT).min(MAX_EXPONENT);
         let exponent = if exponent.starts_with('-') { -size } else { size };
         let mut mantissa: i128 = digits.parse().map_err(|_| out_of_range())?;
         let mut scale = decimals.len() as i64 - exponent;
         if mantissa == 0 {
-            scale = (decimals.len() as i64).min(MOST_DECIMALS);
+            scale = (decimals.len() as i64).min(MAX_DECIMALS);
         }
-        while scale > MOST_DECIMALS && mantissa % 10 == 0 {
+        while scale > MAX_DECIMALS && mantissa % 10 == 0 {
             mantissa /= 10;
             scale -= 1;
         }
@@ -126,36 +126,5 @@ impl From<Decimal> for ExactNumber {
 impl fmt::Display for ExactNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-/// A seed, so that the values of a map are checked while they are read.
-pub(crate) struct Seed(pub u32);
-
-impl<'de> serde::de::DeserializeSeed<'de> for Seed {
-    type Value = ExactNumber;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ExactNumber, D::Error> {
-        ExactNumber::read(deserializer, self.0)
-    }
-}
-
-/// Reads an object of exact numbers. A repeated name is an error, because one of the values would be lost.
-pub(crate) struct MapVisitor {
-    pub rules: crate::MapRules,
-    pub max_significant_digits: u32,
-}
-
-impl<'de> Visitor<'de> for MapVisitor {
-    type Value = std::collections::BTreeMap<String, ExactNumber>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of numbers")
-    }
-
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        crate::body::read_map(&mut map, self.rules, |map| {
-            map.next_value_seed(Seed(self.max_significant_digits))
-        })
     }
 }

@@ -34,7 +34,7 @@ impl<T: Serialize, E> Failure<T, E> {
     ///
     /// # Errors
     /// The server's error, or an internal error if the body cannot be serialized.
-    pub fn answer(self) -> Result<Response<Body>, E>
+    pub fn into_response(self) -> Result<Response<Body>, E>
     where
         E: From<HttpError>,
     {
@@ -51,7 +51,7 @@ impl<T, E: fmt::Display> fmt::Display for Failure<T, E> {
             // The body is meant for the client and must not be logged.
             Failure::Declared { status, .. } => {
                 let status: StatusCode = status.as_status();
-                write!(f, "answered {status}")
+                write!(f, "responded with {status}")
             }
             Failure::Other(error) => error.fmt(f),
         }

@@ -3,7 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use chrono::{NaiveDateTime, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+
+use crate::base64;
+use crate::plain::shown;
 
 /// The format of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,14 @@ pub enum Format {
     Time,
     /// `partial-date-time`: a time without an offset, as schemars writes chrono's `NaiveDateTime` and `NaiveTime`.
     PartialDateTime,
+    /// `date-time`: a date and time with an offset (RFC 3339).
+    DateTime,
+    /// `date`: a full date (RFC 3339).
+    Date,
+    /// `uuid`: with hyphens.
+    Uuid,
+    /// `byte`: base64 (RFC 4648).
+    Byte,
 }
 
 impl Format {
@@ -38,6 +49,10 @@ impl Format {
             "uri" => Format::Uri,
             "time" => Format::Time,
             "partial-date-time" => Format::PartialDateTime,
+            "date-time" => Format::DateTime,
+            "date" => Format::Date,
+            "uuid" => Format::Uuid,
+            "byte" => Format::Byte,
             _ => return None,
         })
     }
@@ -53,9 +68,13 @@ impl Format {
             Format::Uri => url::Url::parse(text).is_ok() && text.is_ascii() && !text.contains(char::is_whitespace),
             Format::Time => {
                 // chrono parses an offset only as part of a date and time.
-                chrono::DateTime::parse_from_rfc3339(&format!("2000-01-01T{text}")).is_ok() && !text.contains(' ')
+                DateTime::parse_from_rfc3339(&format!("2000-01-01T{text}")).is_ok() && !text.contains(' ')
             }
             Format::PartialDateTime => NaiveDateTime::from_str(text).is_ok() || NaiveTime::from_str(text).is_ok(),
+            Format::DateTime => parse_date_time(text).is_ok(),
+            Format::Date => parse_date(text).is_ok(),
+            Format::Uuid => parse_uuid(text).is_ok(),
+            Format::Byte => base64::parse(text).is_ok(),
         }
     }
 
@@ -70,7 +89,39 @@ impl Format {
             Format::Uri => "a URI with its scheme",
             Format::Time => "a time with an offset, such as 09:30:00Z",
             Format::PartialDateTime => "a time without an offset, such as 2026-05-01T09:30:00 or 09:30:00",
+            Format::DateTime => "a date and time such as 2026-05-01T09:30:00Z",
+            Format::Date => "a date such as 2026-05-01",
+            Format::Uuid => "a UUID",
+            Format::Byte => "base64",
         }
+    }
+}
+
+/// Parses a UUID.
+pub(crate) fn parse_uuid(value: &str) -> Result<uuid::Uuid, String> {
+    uuid::Uuid::try_parse(value).map_err(|_| format!("must be a UUID, is {}", shown(value)))
+}
+
+/// Parses RFC 3339. The error says which part is missing.
+pub(crate) fn parse_date_time(value: &str) -> Result<DateTime<Utc>, String> {
+    const EXAMPLE: &str = "must be an RFC 3339 time with an offset, such as 2026-05-01T09:30:00Z or \
+                           2026-05-01T12:30:00+03:00";
+    // chrono also accepts a space instead of the T. Here it indicates a plus sign that was not encoded.
+    match DateTime::parse_from_rfc3339(value) {
+        Ok(time) if !value.contains(' ') => Ok(time.with_timezone(&Utc)),
+        _ if value.contains(' ') && DateTime::parse_from_rfc3339(&value.replace(' ', "+")).is_ok() => Err(format!(
+            "{EXAMPLE}; a plus sign in a query means a space, send it as %2B"
+        )),
+        _ if NaiveDateTime::from_str(value).is_ok() => Err(format!("{EXAMPLE}; the offset is missing")),
+        _ => Err(format!("{EXAMPLE}; is {}", shown(value))),
+    }
+}
+
+/// Parses a date in RFC 3339. chrono alone would also accept `2026-5-1`.
+pub(crate) fn parse_date(value: &str) -> Result<NaiveDate, String> {
+    match NaiveDate::parse_from_str(value, "%Y-%m-%d") {
+        Ok(day) if day.to_string() == value => Ok(day),
+        _ => Err(format!("must be a date such as 2026-05-01, is {}", shown(value))),
     }
 }
 

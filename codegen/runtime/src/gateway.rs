@@ -1,5 +1,5 @@
-//! Dropshot endpoints behind a gateway: the gateway reads the arguments and makes the response, and Dropshot knows both from their
-//! types.
+//! Dropshot endpoints behind a gateway. The gateway reads the arguments and creates the response; the endpoints only declare the
+//! types of both.
 
 use std::marker::PhantomData;
 
@@ -10,9 +10,9 @@ use dropshot::{
 };
 use http::{Request, Response, StatusCode};
 
-/// A request whose arguments are declared and not read yet: `T` is a tuple of extractors, in Dropshot's order.
+/// A request whose arguments are declared but not read yet. `T` is a tuple of extractors in Dropshot's order.
 ///
-/// Dropshot's own extractors reject a malformed argument before the handler runs, and so before anybody has checked who calls.
+/// Dropshot's own extractors would reject a malformed argument before the handler authenticates the caller.
 #[derive(Debug)]
 pub struct Unread<T> {
     request: Request<Body>,
@@ -46,7 +46,7 @@ impl<T: Arguments + 'static> ExclusiveExtractor for Unread<T> {
 
 /// A tuple of extractors.
 pub trait Arguments {
-    /// What each of them declares.
+    /// Returns the metadata of each extractor.
     fn metadata(content_type: ApiEndpointBodyContentType) -> Vec<ExtractorMetadata>;
 }
 
@@ -68,21 +68,21 @@ arguments!(A, B, C, D);
 
 /// A finished response to an operation whose declared responses are `R`.
 #[derive(Debug)]
-pub struct Answered<R> {
+pub struct GatewayResponse<R> {
     response: Response<Body>,
     declared: PhantomData<fn() -> R>,
 }
 
-impl<R> From<Response<Body>> for Answered<R> {
+impl<R> From<Response<Body>> for GatewayResponse<R> {
     fn from(response: Response<Body>) -> Self {
-        Answered {
+        GatewayResponse {
             response,
             declared: PhantomData,
         }
     }
 }
 
-impl<R: HttpResponse> HttpResponse for Answered<R> {
+impl<R: HttpResponse> HttpResponse for GatewayResponse<R> {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         Ok(self.response)
     }

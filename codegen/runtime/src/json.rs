@@ -5,48 +5,48 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_path_to_error::Segment;
 
-use crate::fault::{Fault, Faults, Path};
+use crate::validation::{Path, ValidationError, ValidationErrors};
 use crate::{diagnosis, plain, syntax};
 
-/// The maximum nesting of arrays and objects, which is serde_json's limit. serde_json counts only what it reads into a
-/// type, and starts again for each alternative of a union. The whole document is therefore measured before it is read,
-/// so that a recursive type cannot overflow the stack.
-pub const DEEPEST: usize = 127;
+/// The maximum nesting of arrays and objects, which is serde_json's limit. serde_json counts only the levels that it
+/// reads into a type, and starts again for each alternative of a union. The nesting of the whole document is therefore
+/// checked first, so that a recursive type cannot overflow the stack.
+pub const MAX_DEPTH: usize = 127;
 
-/// Reads a JSON document: valid UTF-8, nested at most [`DEEPEST`] levels deep, and followed only by white space.
+/// Reads a JSON document: valid UTF-8, nested at most [`MAX_DEPTH`] levels deep, and followed only by white space.
 ///
 /// # Errors
 /// All errors up to a limit, each with its place. For invalid JSON, only the first.
-pub fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Faults> {
+pub fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, ValidationErrors> {
     if let Some(offset) = too_deep(bytes) {
         let place = syntax::position(bytes, offset);
-        let message = format!("must not be nested deeper than {DEEPEST} levels{place}");
-        return Err(Fault::in_body(&Path::default(), message).into());
+        let message = format!("must not be nested deeper than {MAX_DEPTH} levels{place}");
+        return Err(ValidationError::in_body(&Path::default(), message).into());
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Err(no_utf8(bytes, error.valid_up_to()).into()),
     };
-    serde_json::from_str(text).map_err(|error| refusal::<T>(text, &error))
+    serde_json::from_str(text).map_err(|error| errors_in::<T>(text, &error))
 }
 
 /// The errors in a rejected document. They are located only now, because most documents are valid.
-fn refusal<T: DeserializeOwned + JsonSchema>(text: &str, error: &serde_json::Error) -> Faults {
+fn errors_in<T: DeserializeOwned + JsonSchema>(text: &str, error: &serde_json::Error) -> ValidationErrors {
     if serde_json::from_str::<IgnoredAny>(text).is_err() {
         // ASCII encoded in two bytes per character is also valid UTF-8.
         return match other_encoding(text.as_bytes()) {
-            Some(fault) => fault.into(),
-            None => syntax::fault(text).into(),
+            Some(error) => error.into(),
+            None => syntax::error(text).into(),
         };
     }
-    diagnosis::faults::<T>(text).unwrap_or_else(|| in_its_readers_words::<T>(text, error).into())
+    diagnosis::errors::<T>(text).unwrap_or_else(|| reader_error::<T>(text, error).into())
 }
 
 /// The reader's error, for a document in which the schema alone reveals none.
-fn in_its_readers_words<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> Fault {
+fn reader_error<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ValidationError {
     let mut document = serde_json::Deserializer::from_str(text);
     let Err(placed) = serde_path_to_error::deserialize::<_, T>(&mut document) else {
-        return Fault::in_body(&Path::default(), said(error));
+        return ValidationError::in_body(&Path::default(), message_of(error));
     };
     let mut path = Path::default();
     for segment in placed.path() {
@@ -57,34 +57,34 @@ fn in_its_readers_words<T: DeserializeOwned>(text: &str, error: &serde_json::Err
             Segment::Unknown => path,
         };
     }
-    Fault::in_body(&path, said(placed.inner()))
+    ValidationError::in_body(&path, message_of(placed.inner()))
 }
 
-fn said(error: &serde_json::Error) -> String {
+fn message_of(error: &serde_json::Error) -> String {
     match error.is_data() {
-        true => plain::message(&without_position(error)),
-        false => "has text or a number that is none in JSON".to_string(),
+        true => plain::message(&plain::without_position(error)),
+        false => "has text or a number that is not valid in JSON".to_string(),
     }
 }
 
 /// The error for bytes that are not UTF-8.
-fn no_utf8(bytes: &[u8], offset: usize) -> Fault {
+fn no_utf8(bytes: &[u8], offset: usize) -> ValidationError {
     other_encoding(bytes).unwrap_or_else(|| {
         let before = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
         let place = syntax::position(bytes, offset);
         let message = format!("is not UTF-8 (ISO-8859-9 or Windows-1254?); send UTF-8{place}");
-        Fault::in_body(&syntax::end_of(before), message)
+        ValidationError::in_body(&syntax::end_of(before), message)
     })
 }
 
 /// The error for bytes that start like another encoding.
-fn other_encoding(bytes: &[u8]) -> Option<Fault> {
+fn other_encoding(bytes: &[u8]) -> Option<ValidationError> {
     let message = match bytes {
         [0x1f, 0x8b, ..] => "is compressed (gzip); compressed bodies are not accepted, send the JSON itself",
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, ..] | [0, _, ..] => "is UTF-16; send UTF-8",
         _ => return None,
     };
-    Some(Fault::in_body(&Path::default(), message))
+    Some(ValidationError::in_body(&Path::default(), message))
 }
 
 /// The offset of the first array or object that is nested too deep. Errors in the syntax are ignored.
@@ -100,7 +100,7 @@ fn too_deep(bytes: &[u8]) -> Option<usize> {
             _ if in_string => {}
             b'[' | b'{' => {
                 depth += 1;
-                if depth > DEEPEST {
+                if depth > MAX_DEPTH {
                     return Some(offset);
                 }
             }
@@ -109,16 +109,6 @@ fn too_deep(bytes: &[u8]) -> Option<usize> {
         }
     }
     None
-}
-
-/// The text of a JSON error without line and column.
-pub(crate) fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    match text.strip_suffix(&position) {
-        Some(reason) => reason.to_string(),
-        None => text,
-    }
 }
 
 /// A deserializer that accepts only objects. serde's derived implementation for structs also accepts arrays.

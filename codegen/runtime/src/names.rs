@@ -1,19 +1,19 @@
 //! Suggestions for misspelled names.
 
-/// The one of `known` that `name` most likely stands for: equal except for case and separators, or differing by a
-/// typing error.
+/// Returns the most similar of the `known` names, if there is one. It equals `name` except for case, separators, or a typing
+/// error.
 pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let plain = plain(name);
     let mut best: Option<(usize, &str)> = None;
     for other in known {
         let distance = strsim::damerau_levenshtein(&plain, &self::plain(other));
         // In a short name, even one letter makes a different name.
-        let most = match plain.chars().count() {
+        let max_distance = match plain.chars().count() {
             0..=3 => 0,
             4..=7 => 1,
             _ => 2,
         };
-        if distance <= most && best.is_none_or(|(least, _)| distance < least) {
+        if distance <= max_distance && best.is_none_or(|(shortest, _)| distance < shortest) {
             best = Some((distance, other));
         }
     }
@@ -22,12 +22,12 @@ pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&
 
 /// The letters and digits of a name in lower case, up to a maximum length.
 fn plain(name: &str) -> String {
-    const LONGEST: usize = 64;
+    const MAX_LENGTH: usize = 64;
     let plain = name
         .chars()
         .filter(|c| c.is_alphanumeric())
         .flat_map(char::to_lowercase);
-    plain.take(LONGEST).collect()
+    plain.take(MAX_LENGTH).collect()
 }
 
 /// Other spellings of a name: in upper and lower case, with underscores as separators.
@@ -70,7 +70,7 @@ mod tests {
             ("palte", Some("plate")),
             ("Id", Some("id")),
             ("idx", None),
-            ("licence", None),
+            ("color", None),
             ("", None),
         ];
         for (name, meant) in table {

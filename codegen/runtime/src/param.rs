@@ -8,7 +8,9 @@ use serde::de::Error as _;
 use serde::de::value::{Error as TextError, StrDeserializer};
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::{ArrayRules, Multiple, NumberRules, StringRules, not_among, shown};
+use crate::format::{parse_date, parse_date_time, parse_uuid};
+use crate::plain::shown;
+use crate::rules::{ArrayRules, Multiple, NumberRules, StringRules, not_among};
 use crate::unions::read_text;
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
@@ -37,18 +39,18 @@ where
     T: FromStr + Multiple,
 {
     let value = text(d)?;
-    let refused = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
+    let rejected = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
     // Rust parses `+5`, which is not a JSON integer.
     let number = value.parse::<T>().ok().filter(|_| !value.starts_with('+'));
     match number.map(|number| (number, rules.check(number))) {
         Some((number, Ok(()))) => Ok(number),
-        Some((number, Err(problem))) if rules.admits(number) => refused(problem),
-        _ if rules.has_no_bounds() => refused(format!(
+        Some((number, Err(problem))) if rules.admits(number) => rejected(problem),
+        _ if rules.has_no_bounds() => rejected(format!(
             "must be a whole number of at most {} bits, is {}",
             8 * size_of::<T>(),
             shown(&value)
         )),
-        _ => refused(format!("must be a whole number {rules}, is {}", shown(&value))),
+        _ => rejected(format!("must be a whole number {rules}, is {}", shown(&value))),
     }
 }
 
@@ -58,12 +60,12 @@ where
 /// A message with the parameter, its bounds and the value.
 pub fn number<'de, D: Deserializer<'de>>(d: D, name: &str, rules: NumberRules<f64>) -> Result<f64, D::Error> {
     let value = text(d)?;
-    let refused = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
+    let rejected = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
     let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
     match number.map(|number| (number, rules.check(number))) {
         Some((number, Ok(()))) => Ok(number),
-        Some((number, Err(problem))) if rules.admits(number) => refused(problem),
-        _ => refused(format!("must be {rules}, is {}", shown(&value))),
+        Some((number, Err(problem))) if rules.admits(number) => rejected(problem),
+        _ => rejected(format!("must be {rules}, is {}", shown(&value))),
     }
 }
 
@@ -143,7 +145,7 @@ pub fn list<'de, D: Deserializer<'de>, T: std::fmt::Debug>(
     rules: ArrayRules,
     read: impl Fn(StrDeserializer<'_, TextError>) -> Result<T, TextError>,
 ) -> Result<Vec<T>, D::Error> {
-    let refused = |problem: String| D::Error::custom(format!("{name}: {problem}"));
+    let rejected = |problem: String| D::Error::custom(format!("{name}: {problem}"));
     let texts: Vec<String> = match style {
         List::Repeated => Vec::deserialize(d)?,
         List::Separated(by) => match text(d)? {
@@ -151,15 +153,15 @@ pub fn list<'de, D: Deserializer<'de>, T: std::fmt::Debug>(
             whole => whole.split(by).map(str::to_string).collect(),
         },
     };
-    rules.check(texts.len()).map_err(refused)?;
+    rules.check(texts.len()).map_err(rejected)?;
     let mut items = Vec::with_capacity(texts.len());
     let mut seen = HashSet::new();
     for (index, text) in texts.iter().enumerate() {
-        let item = read_text(text, name, &read).map_err(|problem| refused(format!("[{index}]: {problem}")))?;
+        let item = read_text(text, name, &read).map_err(|problem| rejected(format!("[{index}]: {problem}")))?;
         // Equal values have the same debug output, whatever their text.
         if rules.unique_items && !seen.insert(format!("{item:?}")) {
-            return Err(refused(format!(
-                "[{index}]: must not be there twice, is {}",
+            return Err(rejected(format!(
+                "[{index}]: must not appear twice, is {}",
                 shown(text)
             )));
         }
@@ -178,32 +180,4 @@ pub fn tried<'de, D: Deserializer<'de>, T>(
     read: impl FnOnce(&str) -> Result<T, serde::de::value::Error>,
 ) -> Result<T, D::Error> {
     read(&text(d)?).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
-}
-
-/// Parses a UUID.
-pub(crate) fn parse_uuid(value: &str) -> Result<uuid::Uuid, String> {
-    uuid::Uuid::try_parse(value).map_err(|_| format!("must be a UUID, is {}", shown(value)))
-}
-
-/// Parses RFC 3339. The error says which part is missing.
-pub(crate) fn parse_date_time(value: &str) -> Result<DateTime<Utc>, String> {
-    const EXAMPLE: &str = "must be an RFC 3339 time with an offset, such as 2026-05-01T09:30:00Z or \
-                           2026-05-01T12:30:00+03:00";
-    // chrono also accepts a space instead of the T. Here it indicates a plus sign that was not encoded.
-    match DateTime::parse_from_rfc3339(value) {
-        Ok(time) if !value.contains(' ') => Ok(time.with_timezone(&Utc)),
-        _ if value.contains(' ') && DateTime::parse_from_rfc3339(&value.replace(' ', "+")).is_ok() => Err(format!(
-            "{EXAMPLE}; a plus sign in a query means a space, send it as %2B"
-        )),
-        _ if chrono::NaiveDateTime::from_str(value).is_ok() => Err(format!("{EXAMPLE}; the offset is missing")),
-        _ => Err(format!("{EXAMPLE}; is {}", shown(value))),
-    }
-}
-
-/// Parses a date in RFC 3339. chrono alone would also accept `2026-5-1`.
-pub(crate) fn parse_date(value: &str) -> Result<NaiveDate, String> {
-    match NaiveDate::parse_from_str(value, "%Y-%m-%d") {
-        Ok(day) if day.to_string() == value => Ok(day),
-        _ => Err(format!("must be a day such as 2026-05-01; is {}", shown(value))),
-    }
 }

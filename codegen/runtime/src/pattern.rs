@@ -69,7 +69,7 @@ impl fmt::Debug for Pattern {
 }
 
 fn compile(text: &str) -> Result<Engine, String> {
-    let translated = in_rusts_dialect(text);
+    let translated = to_rust_syntax(text);
     if let Ok(regex) = regex::Regex::new(&translated) {
         return Ok(Engine::Linear(regex));
     }
@@ -86,7 +86,7 @@ fn compile(text: &str) -> Result<Engine, String> {
 
 /// Converts a pattern from ECMAScript to Rust. In ECMAScript, `\d`, `\w` and `\b` match only ASCII, `.` does not match
 /// any line terminator, and `[`, `&&`, `--` and `~~` have no special meaning in brackets.
-fn in_rusts_dialect(text: &str) -> String {
+fn to_rust_syntax(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     let mut in_class = false;

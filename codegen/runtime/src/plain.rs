@@ -1,4 +1,5 @@
-//! Translation of serde's error messages, so that clients need not understand terms such as `expected i32`.
+//! Texts for error messages: translations of serde's messages, so that clients need not understand terms such as `expected i32`,
+//! and quotations of what a client sent.
 
 /// Translates a message of serde. Other messages are returned unchanged.
 pub fn message(text: &str) -> String {
@@ -73,6 +74,26 @@ fn wanted(expected: &str) -> String {
     .to_string()
 }
 
+/// The text of a JSON error without line and column.
+pub(crate) fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&position) {
+        Some(reason) => reason.to_string(),
+        None => text,
+    }
+}
+
+/// A shortened, single-line form of a client's text, for use in messages.
+pub(crate) fn shown(text: &str) -> String {
+    const MAX_LENGTH: usize = 64;
+    let mut quoted: String = text.chars().take(MAX_LENGTH).collect();
+    if text.chars().count() > MAX_LENGTH {
+        quoted.push('…');
+    }
+    format!("{quoted:?}")
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
@@ -81,7 +102,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "what it is refused for is looked at")]
+    #[expect(dead_code, reason = "only its debug output is used")]
     struct Sample {
         count: u8,
         flag: bool,
@@ -108,10 +129,11 @@ mod tests {
                 r#""nothing":null"#,
             ];
             let name = changed.split(':').next().unwrap_or_default();
-            let kept = text.into_iter().filter(|member| !member.starts_with(name));
+            let others = text.into_iter().filter(|member| !member.starts_with(name));
             format!(
                 "{{{}}}",
-                kept.chain([changed])
+                others
+                    .chain([changed])
                     .filter(|it| !it.ends_with(':'))
                     .collect::<Vec<_>>()
                     .join(",")
@@ -135,10 +157,10 @@ mod tests {
             (r#""flag":"#, "must have the member flag"),
             (r#""inner":null,"inner":null"#, "must have the member inner only once"),
         ];
-        for (changed, said) in table {
+        for (changed, expected) in table {
             let error = serde_json::from_str::<Sample>(&whole(changed)).unwrap_err();
-            let text = super::super::json::without_position(&error);
-            assert_eq!(message(&text), said, "{text}");
+            let text = super::without_position(&error);
+            assert_eq!(message(&text), expected, "{text}");
         }
         assert_eq!(message("must be a number"), "must be a number");
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::format::Format;
 use crate::names;
 use crate::pattern::Pattern;
+use crate::plain::shown;
 
 /// The rules of a string. Lengths are in characters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -223,7 +224,7 @@ impl ArrayRules {
             let value = serde_json::to_value(item).map_err(|error| error.to_string())?;
             if let Some(first) = seen.insert(canonical(value).to_string(), index) {
                 return Err(format!(
-                    "must not have the same item twice, items {first} and {index} are"
+                    "must not have equal items; items {first} and {index} are equal"
                 ));
             }
         }
@@ -265,16 +266,6 @@ impl<P: Borrow<Pattern>> MapRules<P> {
     }
 }
 
-/// A shortened, single-line form of a client's text, for use in messages.
-pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 64;
-    let mut quoted: String = text.chars().take(LONGEST).collect();
-    if text.chars().count() > LONGEST {
-        quoted.push('…');
-    }
-    format!("{quoted:?}")
-}
-
 /// The error for a text that is not a value of the enumeration.
 pub(crate) fn not_among(values: &[&str], text: &str) -> String {
     let hint = match names::nearest(text, values.iter().copied()) {
@@ -298,14 +289,14 @@ fn matches<P: Borrow<Pattern>>(pattern: &Option<P>, value: &str) -> Result<(), S
 /// empty string.
 fn not_admitted(pattern: &Pattern, value: &str) -> Option<char> {
     let admits = |character: char| pattern.is_match(character.encode_utf8(&mut [0; 4]));
-    let culprit = value.chars().find(|character| !admits(*character))?;
+    let rejected = value.chars().find(|character| !admits(*character))?;
     let rest: String = value.chars().filter(|character| admits(*character)).collect();
-    (pattern.is_match("") && pattern.is_match(&rest)).then_some(culprit)
+    (pattern.is_match("") && pattern.is_match(&rest)).then_some(rejected)
 }
 
 fn count(length: usize, min: Option<usize>, max: Option<usize>, what: &str) -> Result<(), String> {
-    let (least, most) = (min.unwrap_or(0), max.unwrap_or(usize::MAX));
-    if (least..=most).contains(&length) {
+    let (low, high) = (min.unwrap_or(0), max.unwrap_or(usize::MAX));
+    if (low..=high).contains(&length) {
         return Ok(());
     }
     // The singular form for a count of one.
@@ -318,7 +309,7 @@ fn count(length: usize, min: Option<usize>, max: Option<usize>, what: &str) -> R
         (Some(count), Some(_)) => format!("must have {count} {}, has {length}", plural(count)),
         (Some(min), None) => format!("must have at least {min} {}, has {length}", plural(min)),
         (_, max) => {
-            let max = max.unwrap_or(most);
+            let max = max.unwrap_or(high);
             format!("must have at most {max} {}, has {length}", plural(max))
         }
     })

@@ -3,18 +3,18 @@
 //! serde_json decides whether a text is valid JSON. This module scans an invalid text again, token by token, to
 //! recognize common mistakes: a comma as the decimal separator, `NaN`, single quotes, and paths with backslashes.
 
-use crate::fault::{Fault, Path};
+use crate::validation::{Path, ValidationError};
 
-/// The error in a text that serde_json refuses, with its place and what would be valid.
-pub fn fault(text: &str) -> Fault {
+/// The error in a text that serde_json rejects, with its place and what would be valid.
+pub fn error(text: &str) -> ValidationError {
     let mut scanner = Scanner::of(text);
-    let message = scanner.document().err().unwrap_or_else(|| "is no JSON".to_string());
+    let message = scanner.document().err().unwrap_or_else(|| "is not JSON".to_string());
     if text.trim().is_empty() {
         // An empty text has no line and column.
-        return Fault::in_body(&Path::default(), message);
+        return ValidationError::in_body(&Path::default(), message);
     }
     let offset = scanner.at.min(text.len());
-    Fault::in_body(
+    ValidationError::in_body(
         &scanner.path(),
         format!("{message}{}", position(text.as_bytes(), offset)),
     )
@@ -39,11 +39,11 @@ pub fn position(bytes: &[u8], offset: usize) -> String {
 /// Success, or the error at the scanner's position.
 type Scanned = Result<(), String>;
 
-fn refused(message: impl Into<String>) -> Scanned {
+fn rejected(message: impl Into<String>) -> Scanned {
     Err(message.into())
 }
 
-const BROKEN_OFF: &str = "breaks off before its end";
+const BROKEN_OFF: &str = "ends unexpectedly";
 
 /// An open array or object. The scanner keeps its own stack, because a text may nest arbitrarily deep.
 enum Open<'t> {
@@ -117,9 +117,9 @@ impl<'t> Scanner<'t> {
             match (next, self.open.last_mut()) {
                 (None, None) => return Ok(true),
                 (Some(b',' | b'}' | b']'), None) => {
-                    return Err("has a bracket or a comma too many after its end".into());
+                    return Err("has an extra bracket or comma after its end".into());
                 }
-                (Some(_), None) => return Err("must be one JSON document; something follows it".into()),
+                (Some(_), None) => return Err("must be one JSON document; more text follows it".into()),
                 (Some(b','), Some(Open::Object(_))) => {
                     self.at += 1;
                     self.blanks();
@@ -131,7 +131,7 @@ impl<'t> Scanner<'t> {
                     self.at += 1;
                     self.blanks();
                     if self.peek() == Some(b']') {
-                        return Err("no comma may stand before the closing bracket".into());
+                        return Err("no comma is allowed before the closing bracket".into());
                     }
                     return Ok(false);
                 }
@@ -154,17 +154,17 @@ impl<'t> Scanner<'t> {
             let rest = self.rest();
             let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             let decimals = &rest[..digits.min(18)];
-            return refused(format!(
+            return rejected(format!(
                 "use a dot for decimals ({whole}.{decimals}); a comma ends the value"
             ));
         }
         self.read(None);
         match self.peek() {
             Some(b'"') => {}
-            Some(b'}') => return refused("no comma may stand before the closing brace"),
-            Some(b'\'') => return refused("a name must be in double quotes, not in single ones"),
-            None => return refused(BROKEN_OFF),
-            Some(_) => return refused("a member's name must follow here, in double quotes"),
+            Some(b'}') => return rejected("no comma is allowed before the closing brace"),
+            Some(b'\'') => return rejected("a name must be in double quotes, not in single ones"),
+            None => return rejected(BROKEN_OFF),
+            Some(_) => return rejected("a member's name must follow here, in double quotes"),
         }
         let start = self.at;
         self.string()?;
@@ -175,8 +175,8 @@ impl<'t> Scanner<'t> {
                 self.at += 1;
                 Ok(())
             }
-            None => refused(BROKEN_OFF),
-            Some(_) => refused("a colon must follow the name"),
+            None => rejected(BROKEN_OFF),
+            Some(_) => rejected("a colon must follow the name"),
         }
     }
 
@@ -193,15 +193,15 @@ impl<'t> Scanner<'t> {
             Some(b'"') => self.string(),
             Some(b'-' | b'0'..=b'9') => self.number(),
             None if is_whole && self.at == self.text.len() && self.text.trim().is_empty() => {
-                refused("is empty; send a JSON object")
+                rejected("is empty; send a JSON object")
             }
-            None => refused(BROKEN_OFF),
-            Some(b'\'') => refused("text must be in double quotes, not in single ones"),
-            Some(b'+') => refused("a number has no plus sign"),
-            Some(b'.') => refused("a number begins with a digit: 0.5, not .5"),
-            Some(b',' | b'}' | b']') => refused("the value is missing"),
-            Some(b'<') if is_whole => refused("must be a JSON object, seems to be XML or HTML"),
-            Some(b'/' | b'#') => refused("JSON has no comments"),
+            None => rejected(BROKEN_OFF),
+            Some(b'\'') => rejected("text must be in double quotes, not in single ones"),
+            Some(b'+') => rejected("a number must not have a plus sign"),
+            Some(b'.') => rejected("a number must begin with a digit: 0.5, not .5"),
+            Some(b',' | b'}' | b']') => rejected("the value is missing"),
+            Some(b'<') if is_whole => rejected("must be a JSON object, seems to be XML or HTML"),
+            Some(b'/' | b'#') => rejected("JSON has no comments"),
             Some(_) => self.word(is_whole),
         }
     }
@@ -218,16 +218,14 @@ impl<'t> Scanner<'t> {
                 Ok(())
             }
             _ if is_whole && self.at == 0 && rest.starts_with('\u{feff}') => {
-                refused("begins with a byte-order mark; send UTF-8 without it")
+                rejected("begins with a byte-order mark; send UTF-8 without it")
             }
             _ if ["true", "false", "null"].contains(&word.to_ascii_lowercase().as_str()) => {
-                refused(format!("{word} is not JSON; write {}", word.to_ascii_lowercase()))
+                rejected(format!("{word} is not JSON; write {}", word.to_ascii_lowercase()))
             }
-            _ if is_no_value(word) => refused(format!(
-                "{word} is not JSON; leave the member out where there is no value"
-            )),
-            _ if is_whole => refused("must be a JSON object"),
-            _ => refused("text must be in double quotes"),
+            _ if is_no_value(word) => rejected(format!("{word} is not JSON; omit the member if there is no value")),
+            _ if is_whole => rejected("must be a JSON object"),
+            _ => rejected("text must be in double quotes"),
         }
     }
 
@@ -246,21 +244,19 @@ impl<'t> Scanner<'t> {
         }
         let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
         if is_no_value(digits) {
-            return refused(format!(
-                "{number} is not JSON; leave the member out where there is no value"
-            ));
+            return rejected(format!("{number} is not JSON; omit the member if there is no value"));
         }
         if digits.starts_with('.') {
-            return refused("a number begins with a digit: 0.5, not .5");
+            return rejected("a number must begin with a digit: 0.5, not .5");
         }
         let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if whole.len() > 1 && whole.starts_with('0') && are_digits(whole) && are_digits(decimals) {
-            return refused("a number has no leading zeros");
+            return rejected("a number must not have leading zeros");
         }
         if are_digits(whole) && !decimals.starts_with(|c: char| c.is_ascii_digit()) {
-            return refused("a digit must follow the dot of a number");
+            return rejected("a digit must follow the dot of a number");
         }
-        refused("is neither a number nor text; put text in double quotes")
+        rejected("is neither a number nor text; put text in double quotes")
     }
 
     fn string(&mut self) -> Scanned {
@@ -275,14 +271,14 @@ impl<'t> Scanner<'t> {
                 }
                 b'\\' => self.escape()?,
                 0..=0x1f => {
-                    return refused(format!(
+                    return rejected(format!(
                         "a control character (U+{byte:04X}) in text must be written as \\u{byte:04x}"
                     ));
                 }
                 _ => self.at += 1,
             }
         }
-        refused(BROKEN_OFF)
+        rejected(BROKEN_OFF)
     }
 
     fn escape(&mut self) -> Scanned {
@@ -299,7 +295,7 @@ impl<'t> Scanner<'t> {
                     (Some(_), _) => self.at += 6,
                     (None, Some(_)) => self.at += 12,
                     (None, None) => {
-                        return refused(
+                        return rejected(
                             "\\u must be followed by four hexadecimal digits, and surrogates come in pairs",
                         );
                     }
@@ -307,13 +303,11 @@ impl<'t> Scanner<'t> {
             }
             Some(other) => {
                 let other: String = other.escape_debug().collect();
-                return refused(format!(
-                    "\\{other} is no escape of JSON; write a backslash itself as \\\\"
-                ));
+                return rejected(format!("\\{other} is not a JSON escape; write a backslash as \\\\"));
             }
             None => {
                 self.at = self.text.len();
-                return refused(BROKEN_OFF);
+                return rejected(BROKEN_OFF);
             }
         }
         Ok(())

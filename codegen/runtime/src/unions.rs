@@ -9,9 +9,8 @@ use serde::de::{DeserializeOwned, Error, IgnoredAny, IntoDeserializer, MapAccess
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json::without_position;
-use crate::plain;
-use crate::rules::{not_among, shown};
+use crate::plain::{self, shown, without_position};
+use crate::rules::not_among;
 
 /// An object whose member `tag` identifies its alternative.
 pub struct Tagged<E> {
@@ -146,7 +145,7 @@ pub struct Whole<E> {
     error: PhantomData<E>,
 }
 
-/// The members of an object in their original form. A type that declares a repeated member refuses it.
+/// The members of an object in their original form. A type that declares a repeated member rejects it.
 type Members = Vec<(String, Box<RawValue>)>;
 
 impl<E: Error> Whole<E> {

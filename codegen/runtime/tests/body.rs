@@ -43,7 +43,7 @@ fn rules_of_strings_and_numbers_are_checked() {
 }
 
 #[test]
-fn a_repeated_name_in_a_map_is_refused() {
+fn a_repeated_name_in_a_map_is_rejected() {
     let rules = MapRules::NONE;
     let map = |text: &str| read(text, |json| body::map::<_, i32>(json, rules));
     assert_eq!(
@@ -56,7 +56,7 @@ fn a_repeated_name_in_a_map_is_refused() {
 }
 
 #[test]
-fn an_oversized_map_is_refused_at_the_first_excess_member() {
+fn an_oversized_map_is_rejected_at_the_first_excess_member() {
     let rules = MapRules {
         max_properties: Some(1),
         ..MapRules::NONE
@@ -126,7 +126,7 @@ fn times_and_dates_are_checked() {
     assert!(time("\"2026-05-01\"").unwrap_err().ends_with("; is \"2026-05-01\""));
     assert!(read("\"2026-05-01\"", |json| body::date(json)).is_ok());
     for wrong in ["2026-5-1", "2026-02-30", "26-05-01", "2026-05-01Z", " 2026-05-01"] {
-        let expected = format!("must be a day such as 2026-05-01; is \"{wrong}\"");
+        let expected = format!("must be a date such as 2026-05-01, is \"{wrong}\"");
         assert_eq!(read(&format!("\"{wrong}\""), |json| body::date(json)), Err(expected));
     }
 }
@@ -190,14 +190,14 @@ fn exact_numbers_keep_their_text_and_value() {
 }
 
 #[test]
-fn exact_numbers_refuse_values_that_cannot_be_represented() {
-    let refused = |text: &str| ExactNumber::parse(text, 18).unwrap_err();
+fn exact_numbers_reject_values_that_cannot_be_represented() {
+    let rejected = |text: &str| ExactNumber::parse(text, 18).unwrap_err();
     assert_eq!(
-        refused("1234567890123456789"),
+        rejected("1234567890123456789"),
         "must have at most 18 significant digits, has 19"
     );
-    let out_of_range = "is out of the range that is kept exactly: the exponent resolved, at most 28 decimals, and at \
-                        most 79228162514264337593543950335 either way";
+    let out_of_range = "is out of range: without its exponent, a number must have at most 28 decimals, and at most \
+                        79228162514264337593543950335 as its absolute value";
     for text in [
         "1e29",
         "-9e28",
@@ -207,10 +207,10 @@ fn exact_numbers_refuse_values_that_cannot_be_represented() {
         "1e99999999999999999999",
         "1e-99999999999999999999",
     ] {
-        assert_eq!(refused(text), out_of_range, "{text}");
+        assert_eq!(rejected(text), out_of_range, "{text}");
     }
     for text in ["", "-", ".", "1x", "1e", "+1", "1e1.5", "١"] {
-        assert_eq!(refused(text), "must be a number", "{text}");
+        assert_eq!(rejected(text), "must be a number", "{text}");
     }
     for (text, kind) in [
         ("\"1\"", "a string"),

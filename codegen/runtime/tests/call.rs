@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use codegen_runtime::call::{self, Query, Request};
-use codegen_runtime::fault::{Fault, Faults};
+use codegen_runtime::validation::{ValidationError, ValidationErrors};
 use codegen_runtime::{NumberRules, StringRules, param};
 use http::header;
 use schemars::JsonSchema;
@@ -40,7 +40,7 @@ fn request(query: &[(&str, &str)]) -> Request {
     Request {
         query: Query {
             pairs: pairs.collect(),
-            faults: vec![],
+            errors: vec![],
         },
         ..Request::default()
     }
@@ -53,10 +53,10 @@ fn sent(body: &'static [u8]) -> Request {
     }
 }
 
-fn said(faults: Faults) -> Vec<String> {
-    faults
+fn messages(errors: ValidationErrors) -> Vec<String> {
+    errors
         .iter()
-        .map(|fault| format!("{} → {fault}", fault.field))
+        .map(|error| format!("{} → {error}", error.field))
         .collect()
 }
 
@@ -74,10 +74,13 @@ fn parameters_are_read_as_the_requested_types() {
 #[test]
 fn all_errors_in_a_query_are_reported_at_once() {
     let mut request = request(&[("alive", "yes"), ("limit", "many")]);
-    request.query.faults.push(Fault::of_parameter("limits", "is unknown"));
-    let refused = call::query::<Pets>(&request).unwrap_err();
+    request
+        .query
+        .errors
+        .push(ValidationError::of_parameter("limits", "is unknown"));
+    let rejected = call::query::<Pets>(&request).unwrap_err();
     assert_eq!(
-        said(refused),
+        messages(rejected),
         [
             "limits → limits: is unknown",
             "alive → alive: must be true or false, is \"yes\"",
@@ -87,25 +90,25 @@ fn all_errors_in_a_query_are_reported_at_once() {
     );
     // Errors from decoding are sufficient.
     request.query.pairs = vec![("name".into(), "a".into())];
-    let refused = call::query::<Pets>(&request).unwrap_err();
-    assert_eq!(said(refused), ["limits → limits: is unknown"]);
+    let rejected = call::query::<Pets>(&request).unwrap_err();
+    assert_eq!(messages(rejected), ["limits → limits: is unknown"]);
 }
 
 #[test]
-fn a_body_with_another_content_type_is_refused() {
+fn a_body_with_another_content_type_is_rejected() {
     let mut request = sent(b"{\"name\":\"a\"}");
-    for taken in [
+    for accepted in [
         None,
         Some("application/json"),
         Some("Application/JSON; charset=utf-8"),
         Some("application/vnd.pets+json"),
     ] {
         request.headers.clear();
-        if let Some(value) = taken {
+        if let Some(value) = accepted {
             request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
         }
         let read = call::body::<Named>(&request).map(|read| read.name);
-        assert_eq!(read, Ok("a".into()), "{taken:?}");
+        assert_eq!(read, Ok("a".into()), "{accepted:?}");
     }
     for (value, message) in [
         ("text/plain", "must be application/json, is text/plain"),
@@ -113,25 +116,25 @@ fn a_body_with_another_content_type_is_refused() {
         ("", "must be application/json, is empty"),
     ] {
         request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
-        let refused = call::body::<Named>(&request).unwrap_err();
-        assert_eq!(said(refused), [format!("Content-Type → Content-Type: {message}")]);
+        let rejected = call::body::<Named>(&request).unwrap_err();
+        assert_eq!(messages(rejected), [format!("Content-Type → Content-Type: {message}")]);
     }
 }
 
 #[test]
-fn a_compressed_body_is_refused() {
+fn a_compressed_body_is_rejected() {
     let mut request = sent(b"\x1f\x8b\x08\x00");
     request
         .headers
         .insert(header::CONTENT_ENCODING, "gzip".parse().unwrap());
-    let refused = call::body::<Named>(&request).unwrap_err();
-    assert_eq!(refused.first().field, "Content-Encoding");
+    let rejected = call::body::<Named>(&request).unwrap_err();
+    assert_eq!(rejected.first().field, "Content-Encoding");
     request
         .headers
         .insert(header::CONTENT_ENCODING, "identity".parse().unwrap());
-    let refused = call::body::<Named>(&request).unwrap_err();
+    let rejected = call::body::<Named>(&request).unwrap_err();
     assert_eq!(
-        refused.first().to_string(),
+        rejected.first().to_string(),
         "body: is compressed (gzip); compressed bodies are not accepted, send the JSON itself"
     );
 }
@@ -139,10 +142,10 @@ fn a_compressed_body_is_refused() {
 #[test]
 fn a_form_is_read_like_parameters() {
     let mut request = sent(b"name=a+b%26&limit=5");
-    let refused = |request: &Request| said(call::form::<Pets>(request).unwrap_err());
+    let rejected = |request: &Request| messages(call::form::<Pets>(request).unwrap_err());
     let form_type = "application/x-www-form-urlencoded";
     assert_eq!(
-        refused(&request),
+        rejected(&request),
         [format!("Content-Type → Content-Type: must be {form_type}, is missing")]
     );
     request.headers.insert(header::CONTENT_TYPE, form_type.parse().unwrap());
@@ -157,25 +160,25 @@ fn a_form_is_read_like_parameters() {
         ),
     ] {
         request.body = Bytes::from_static(body.as_bytes());
-        assert_eq!(refused(&request), [message]);
+        assert_eq!(rejected(&request), [message]);
     }
 }
 
 #[test]
-fn further_errors_are_added_to_those_of_a_refused_body() {
+fn further_errors_are_added_to_those_of_a_rejected_body() {
     let further = |document: &serde_json::Value| {
         assert_eq!(document["name"], 5);
         vec![
-            Fault::of_member("name", "is told already"),
-            Fault::of_member("other", "is told, too"),
+            ValidationError::of_member("name", "is reported already"),
+            ValidationError::of_member("other", "is reported, too"),
         ]
     };
-    let refused = call::body_and::<Named>(&sent(b"{\"name\":5}"), further).unwrap_err();
+    let rejected = call::body_and::<Named>(&sent(b"{\"name\":5}"), further).unwrap_err();
     assert_eq!(
-        said(refused),
+        messages(rejected),
         [
             "/name → name: must be a string, is a number; put it in quotes",
-            "/other → other: is told, too"
+            "/other → other: is reported, too"
         ]
     );
     // A valid body is checked by the handler, and one that is not JSON cannot be checked further.
@@ -210,7 +213,7 @@ fn header_names_are_case_insensitive() {
     assert_eq!(call::headers::<Conditions>(&request).unwrap(), expected);
     request.headers.clear();
     request.headers.insert("x-retry-count", "many".parse().unwrap());
-    let refused = said(call::headers::<Conditions>(&request).unwrap_err());
-    assert!(refused[0].starts_with("X-Retry-Count → "), "{refused:?}");
-    assert!(refused[1].starts_with("If-None-Match → "), "{refused:?}");
+    let rejected = messages(call::headers::<Conditions>(&request).unwrap_err());
+    assert!(rejected[0].starts_with("X-Retry-Count → "), "{rejected:?}");
+    assert!(rejected[1].starts_with("If-None-Match → "), "{rejected:?}");
 }

@@ -1,7 +1,9 @@
 //! Parsing of JSON documents and the errors in them. The tests share the types at the top, so they are in one file.
 
-use codegen_runtime::json::{self, DEEPEST};
-use codegen_runtime::{ExactNumber, MapRules, Pattern, StringRules, body, fault, read_object, schema, write_object};
+use codegen_runtime::json::{self, MAX_DEPTH};
+use codegen_runtime::{
+    ExactNumber, MapRules, Pattern, StringRules, body, read_object, schema, validation, write_object,
+};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
@@ -104,12 +106,12 @@ impl JsonSchema for Inner {
 }
 
 /// The errors with their places. A document that is accepted gives one line with its value.
-fn told(document: impl AsRef<[u8]>) -> Vec<String> {
+fn errors(document: impl AsRef<[u8]>) -> Vec<String> {
     match json::read::<Outer>(document.as_ref()) {
         Ok(value) => vec![format!("accepted: {value:?}")],
-        Err(faults) => faults
+        Err(errors) => errors
             .iter()
-            .map(|fault| format!("{} → {fault}", fault.field))
+            .map(|error| format!("{} → {error}", error.field))
             .collect(),
     }
 }
@@ -125,35 +127,38 @@ fn only_white_space_may_follow_a_document() {
     assert!(accepted(format!(" {document}\r\n\t ")));
     for after in [document, "x", "\0", "null"] {
         assert_eq!(
-            told(format!("{document}{after}")),
-            [" → body: must be one JSON document; something follows it (line 1, column 18)"],
+            errors(format!("{document}{after}")),
+            [" → body: must be one JSON document; more text follows it (line 1, column 18)"],
             "{after:?}"
         );
     }
     for after in ["]", ",", "}"] {
         assert_eq!(
-            told(format!("{document}\n\n {after}")),
-            [" → body: has a bracket or a comma too many after its end (line 3, column 2)"]
+            errors(format!("{document}\n\n {after}")),
+            [" → body: has an extra bracket or comma after its end (line 3, column 2)"]
         );
     }
 }
 
 #[test]
-fn invalid_utf_8_is_refused_even_in_ignored_members() {
-    let said = |place: &str| format!("is not UTF-8 (ISO-8859-9 or Windows-1254?); send UTF-8 ({place})");
+fn invalid_utf_8_is_rejected_even_in_ignored_members() {
+    let message = |place: &str| format!("is not UTF-8 (ISO-8859-9 or Windows-1254?); send UTF-8 ({place})");
     assert_eq!(
-        told(b"{\"inner\":{\"a\":1,\"unknown\":\"\xff\"}}"),
-        [format!("/inner/unknown → inner.unknown: {}", said("line 1, column 28"))]
+        errors(b"{\"inner\":{\"a\":1,\"unknown\":\"\xff\"}}"),
+        [format!(
+            "/inner/unknown → inner.unknown: {}",
+            message("line 1, column 28")
+        )]
     );
     assert_eq!(
-        told(b"{\"inner\":\n{\"a\":1}}\xff"),
-        [format!(" → body: {}", said("line 2, column 9"))]
+        errors(b"{\"inner\":\n{\"a\":1}}\xff"),
+        [format!(" → body: {}", message("line 2, column 9"))]
     );
     for utf16 in [b"\xff\xfe{\0}\0".as_slice(), b"{\0}\0", b"\0{\0}"] {
-        assert_eq!(told(utf16), [" → body: is UTF-16; send UTF-8"]);
+        assert_eq!(errors(utf16), [" → body: is UTF-16; send UTF-8"]);
     }
     assert_eq!(
-        told(b"\xef\xbb\xbf{\"inner\":{\"a\":1}}"),
+        errors(b"\xef\xbb\xbf{\"inner\":{\"a\":1}}"),
         [" → body: begins with a byte-order mark; send UTF-8 without it (line 1, column 1)"]
     );
 }
@@ -168,15 +173,9 @@ fn syntax_errors_have_a_place_and_a_remedy() {
             "<a/>",
             "body: must be a JSON object, seems to be XML or HTML (line 1, column 1)",
         ),
-        (r#"{"inner":"#, "inner: breaks off before its end (line 1, column 10)"),
-        (
-            r#"{"inner":{"a":1"#,
-            "inner.a: breaks off before its end (line 1, column 16)",
-        ),
-        (
-            r#"{"inner":{"a"#,
-            "inner: breaks off before its end (line 1, column 13)",
-        ),
+        (r#"{"inner":"#, "inner: ends unexpectedly (line 1, column 10)"),
+        (r#"{"inner":{"a":1"#, "inner.a: ends unexpectedly (line 1, column 16)"),
+        (r#"{"inner":{"a"#, "inner: ends unexpectedly (line 1, column 13)"),
         (
             r#"{"inner":{"a":2,85}}"#,
             "inner.a: use a dot for decimals (2.85); a comma ends the value (line 1, column 17)",
@@ -187,11 +186,11 @@ fn syntax_errors_have_a_place_and_a_remedy() {
         ),
         (
             r#"{"inner":{"a":NaN}}"#,
-            "inner.a: NaN is not JSON; leave the member out where there is no value (line 1, column 15)",
+            "inner.a: NaN is not JSON; omit the member if there is no value (line 1, column 15)",
         ),
         (
             r#"{"inner":{"a":-Infinity}}"#,
-            "inner.a: -Infinity is not JSON; leave the member out where there is no value (line 1, column 15)",
+            "inner.a: -Infinity is not JSON; omit the member if there is no value (line 1, column 15)",
         ),
         (
             r#"{"inner":{"a":True}}"#,
@@ -215,11 +214,11 @@ fn syntax_errors_have_a_place_and_a_remedy() {
         ),
         (
             r#"{"inner":+1}"#,
-            "inner: a number has no plus sign (line 1, column 10)",
+            "inner: a number must not have a plus sign (line 1, column 10)",
         ),
         (
             r#"{"inner":.5}"#,
-            "inner: a number begins with a digit: 0.5, not .5 (line 1, column 10)",
+            "inner: a number must begin with a digit: 0.5, not .5 (line 1, column 10)",
         ),
         (
             r#"{"inner":5.}"#,
@@ -227,7 +226,7 @@ fn syntax_errors_have_a_place_and_a_remedy() {
         ),
         (
             r#"{"inner":007}"#,
-            "inner: a number has no leading zeros (line 1, column 10)",
+            "inner: a number must not have leading zeros (line 1, column 10)",
         ),
         (
             r#"{"inner":0x1F}"#,
@@ -236,11 +235,11 @@ fn syntax_errors_have_a_place_and_a_remedy() {
         (r#"{"inner":}"#, "inner: the value is missing (line 1, column 10)"),
         (
             r#"{"inner":1,}"#,
-            "body: no comma may stand before the closing brace (line 1, column 12)",
+            "body: no comma is allowed before the closing brace (line 1, column 12)",
         ),
         (
             r#"{"list":[1,]}"#,
-            "list[1]: no comma may stand before the closing bracket (line 1, column 12)",
+            "list[1]: no comma is allowed before the closing bracket (line 1, column 12)",
         ),
         (
             r#"{"list":[1 2]}"#,
@@ -256,7 +255,7 @@ fn syntax_errors_have_a_place_and_a_remedy() {
         ),
         (
             r#"{"inner":"C:\test\x"}"#,
-            "inner: \\x is no escape of JSON; write a backslash itself as \\\\ (line 1, column 18)",
+            "inner: \\x is not a JSON escape; write a backslash as \\\\ (line 1, column 18)",
         ),
         (
             r#"{"inner":"\u12"}"#,
@@ -273,17 +272,20 @@ fn syntax_errors_have_a_place_and_a_remedy() {
         ),
         (r#"// one"#, "body: JSON has no comments (line 1, column 1)"),
     ];
-    for (document, said) in table {
-        let told = told(document);
-        let told: Vec<&str> = told.iter().filter_map(|told| Some(told.split_once(" → ")?.1)).collect();
-        assert_eq!(told, [said], "{document}");
+    for (document, message) in table {
+        let errors = errors(document);
+        let errors: Vec<&str> = errors
+            .iter()
+            .filter_map(|error| Some(error.split_once(" → ")?.1))
+            .collect();
+        assert_eq!(errors, [message], "{document}");
     }
 }
 
 #[test]
 fn all_errors_in_a_body_are_reported_at_once() {
     assert_eq!(
-        told(
+        errors(
             r#"{"inner":{"shortText":"","numbers":{"a":1,"B":"2,85","C":1.23456,"C":1,"D":null}},"list":[{"a":"1"},{"a":1.5},[]],"perhap":{},"inner":{}}"#
         ),
         [
@@ -308,22 +310,22 @@ fn all_errors_in_a_body_are_reported_at_once() {
 fn misspelled_members_get_a_suggestion() {
     // A missing member gets a suggestion from the unknown ones. An unknown member alone is not an error.
     assert_eq!(
-        told(r#"{"inner":{"A":1,"short_text":"a","other":1}}"#),
+        errors(r#"{"inner":{"A":1,"short_text":"a","other":1}}"#),
         [
             "/inner/a → inner.a: is missing; you sent A: did you mean a?",
-            "/inner/short_text → inner.short_text: is unknown, and ignored; did you mean shortText?",
+            "/inner/short_text → inner.short_text: is unknown and is ignored; did you mean shortText?",
         ]
     );
     assert!(accepted(r#"{"inner":{"a":1,"short_text":"a"}}"#));
     assert_eq!(
-        told(r#"{"inner":{"a":1},"nothing":1}"#),
+        errors(r#"{"inner":{"a":1},"nothing":1}"#),
         ["/nothing → nothing: is unknown; the members are inner, list, perhaps"]
     );
 }
 
 #[test]
 fn values_of_the_wrong_kind_get_a_hint() {
-    for (document, said) in [
+    for (document, message) in [
         ("[]", "body: must be a JSON object, is an array"),
         ("null", "body: must not be null"),
         ("\"a\"", "body: must be a JSON object, is a string"),
@@ -350,16 +352,19 @@ fn values_of_the_wrong_kind_get_a_hint() {
         ),
         (
             r#"{"inner":{"a":1,"shortText":"\ud800"}}"#,
-            "inner.shortText: is no text: an escape \\uD800 to \\uDFFF must come with its other half",
+            "inner.shortText: is not valid text: an escape \\uD800 to \\uDFFF must be part of a surrogate pair",
         ),
         (
             r#"{"inner":{"a":99999999999}}"#,
             "inner.a: must be a whole number of at most 32 bits, is 99999999999",
         ),
     ] {
-        let told = told(document);
-        let told: Vec<&str> = told.iter().filter_map(|told| Some(told.split_once(" → ")?.1)).collect();
-        assert_eq!(told, [said], "{document}");
+        let errors = errors(document);
+        let errors: Vec<&str> = errors
+            .iter()
+            .filter_map(|error| Some(error.split_once(" → ")?.1))
+            .collect();
+        assert_eq!(errors, [message], "{document}");
     }
 }
 
@@ -367,7 +372,7 @@ fn values_of_the_wrong_kind_get_a_hint() {
 fn null_counts_as_an_omitted_member() {
     assert!(accepted(r#"{"inner":{"a":1,"shortText":null},"perhaps":null}"#));
     assert_eq!(
-        told(r#"{"inner":{"a":null}}"#),
+        errors(r#"{"inner":{"a":null}}"#),
         ["/inner/a → inner.a: must not be null"]
     );
 }
@@ -375,12 +380,12 @@ fn null_counts_as_an_omitted_member() {
 #[test]
 fn unusual_names_are_quoted_and_escaped() {
     let long = "x".repeat(1_000);
-    let faults =
+    let errors =
         json::read::<Outer>(format!(r#"{{"inner":{{"a":1,"numbers":{{"a/b~c d":1,"{long}":1}}}}}}"#).as_bytes());
-    let faults = faults.unwrap_err();
-    assert_eq!(faults.first().field, "/inner/numbers/a~1b~0c d");
-    assert_eq!(faults.first().name, "inner.numbers.\"a/b~c d\"");
-    let second = faults.iter().nth(1).unwrap();
+    let errors = errors.unwrap_err();
+    assert_eq!(errors.first().field, "/inner/numbers/a~1b~0c d");
+    assert_eq!(errors.first().name, "inner.numbers.\"a/b~c d\"");
+    let second = errors.iter().nth(1).unwrap();
     assert!(
         second.field.len() < 200 && second.name.len() < 200 && second.message.len() < 200,
         "{second:?}"
@@ -388,10 +393,19 @@ fn unusual_names_are_quoted_and_escaped() {
 }
 
 #[test]
-fn only_the_first_errors_are_reported_but_all_are_counted() {
-    let items = vec![r#"{"a":"x"}"#; 1_000].join(",");
-    let faults = json::read::<Outer>(format!(r#"{{"inner":{{"a":1}},"list":[{items}]}}"#).as_bytes()).unwrap_err();
-    assert_eq!((faults.iter().count(), faults.count()), (fault::MOST, 1_000));
+fn only_the_first_errors_are_reported() {
+    for (count, is_cut) in [
+        (validation::MAX_ERRORS, false),
+        (validation::MAX_ERRORS + 1, true),
+        (1_000, true),
+    ] {
+        let items = vec![r#"{"a":"x"}"#; count].join(",");
+        let errors = json::read::<Outer>(format!(r#"{{"inner":{{"a":1}},"list":[{items}]}}"#).as_bytes()).unwrap_err();
+        assert_eq!(
+            (errors.iter().count(), errors.is_cut()),
+            (validation::MAX_ERRORS, is_cut)
+        );
+    }
 }
 
 #[test]
@@ -415,17 +429,17 @@ fn deep_nesting_does_not_overflow_the_stack() {
         text + &"}".repeat(depth - 1)
     };
     // The innermost object adds a level.
-    assert!(accepted(nested(DEEPEST - 1)));
+    assert!(accepted(nested(MAX_DEPTH - 1)));
     let too_deep = "body: must not be nested deeper than 127 levels";
-    for depth in [DEEPEST, DEEPEST + 1, 100_000] {
-        assert!(told(nested(depth))[0].contains(too_deep));
+    for depth in [MAX_DEPTH, MAX_DEPTH + 1, 100_000] {
+        assert!(errors(nested(depth))[0].contains(too_deep));
     }
     for open in ["[", "{\"a\":", "{\"inner\":{\"b\":["] {
-        assert!(told(open.repeat(100_000))[0].contains(too_deep));
+        assert!(errors(open.repeat(100_000))[0].contains(too_deep));
     }
     // Brackets in strings do not count, even after escaped quotes.
     let text = format!(r#"{{"inner":{{"a":1,"text":"\"{}\\"}}}}"#, "[".repeat(1_000));
     assert!(accepted(text));
     // The limit does not apply to text that is not JSON.
-    assert!(told("[".repeat(DEEPEST))[0].contains("breaks off before its end"));
+    assert!(errors("[".repeat(MAX_DEPTH))[0].contains("ends unexpectedly"));
 }

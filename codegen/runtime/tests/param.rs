@@ -129,7 +129,7 @@ fn errors_of_dates_uuids_and_enumerations_contain_valid_values() {
     assert!(read("2026-05-01", |text| param::date(text, "on")).is_ok());
     assert_eq!(
         read("1.5.2026", |text| param::date(text, "on")),
-        Err("on: must be a day such as 2026-05-01; is \"1.5.2026\"".into())
+        Err("on: must be a date such as 2026-05-01, is \"1.5.2026\"".into())
     );
     assert_eq!(
         read("x", |text| param::uuid(text, "id")),

@@ -48,7 +48,7 @@ fn a_pattern_that_backtracks_too_much_does_not_match() {
 }
 
 #[test]
-fn invalid_patterns_are_refused_with_the_reason() {
+fn invalid_patterns_are_rejected_with_the_reason() {
     let problem = |text: &str| Pattern::compiled(text).unwrap_err();
     for text in ["(", "[a", "*", "\\"] {
         assert!(!problem(text).is_empty(), "{text}");

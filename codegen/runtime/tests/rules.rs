@@ -150,7 +150,7 @@ fn equal_items_are_found_regardless_of_their_form() {
     assert_eq!(check(json!([])), "");
     assert_eq!(check(json!([1, "1", [1], null, false, 0, {}])), "");
     assert_eq!(check(json!([{ "a": 1 }, { "a": 2 }, { "b": 1 }])), "");
-    let twice = "must not have the same item twice, items 0 and 2 are";
+    let twice = "must not have equal items; items 0 and 2 are equal";
     for items in [
         json!(["a", "b", "a"]),
         json!([1, 2, 1.0]),

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::Dispatch;
+use super::options::Dispatch;
 use super::tokens::{docs, error_type, imports};
 use crate::model::{Api, BodyContent, Operation, Versions};
 use crate::naming::derived;
@@ -27,7 +27,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
     let tag_config = if api.tags.is_empty() {
         quote! {}
     } else {
-        // Dropshot refuses undeclared tags.
+        // Dropshot rejects undeclared tags.
         let is_declared = |tag: &String| api.tags.iter().any(|known| known.name == *tag);
         let others = api
             .operations
@@ -53,8 +53,9 @@ pub(super) fn tokens(api: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
             "codegen_runtime::JsonBody",
             "codegen_runtime::ListForm",
             "codegen_runtime::ListQuery",
+            "codegen_runtime::OptionalForm",
             "codegen_runtime::OptionalJsonBody",
-            "codegen_runtime::gateway::Answered",
+            "codegen_runtime::gateway::GatewayResponse",
             "codegen_runtime::gateway::Unread",
             "dropshot::EndpointTagPolicy",
             "dropshot::Header",
@@ -122,7 +123,7 @@ pub(super) struct Signature {
     pub response: TokenStream,
 }
 
-/// The signature of an operation's method: behind a gateway, Dropshot hands out the whole request and is given a finished response.
+/// The signature of an operation's method. Behind a gateway, the method takes the whole request and returns a finished response.
 pub(super) fn signature(operation: &Operation, api: &Api, dispatch: Dispatch) -> Signature {
     let arguments = arguments(operation, api);
     let response = derived(&operation.name, "Response");
@@ -135,7 +136,7 @@ pub(super) fn signature(operation: &Operation, api: &Api, dispatch: Dispatch) ->
             let types = arguments.iter().map(|(_, ty)| quote! { #ty, });
             Signature {
                 arguments: vec![(quote! { request }, quote! { Unread<(#(#types)*)> })],
-                response: quote! { Answered<#response> },
+                response: quote! { GatewayResponse<#response> },
             }
         }
     }
@@ -182,6 +183,7 @@ pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, T
             BodyContent::Form(form) => {
                 let ty = derived(&operation.name, "Form");
                 match api.has_repeated(&form.fields) {
+                    _ if body.optional => quote! { OptionalForm<#ty> },
                     true => quote! { ListForm<#ty> },
                     false => quote! { TypedBody<#ty> },
                 }

@@ -5,27 +5,22 @@ use quote::quote;
 
 use super::api;
 use super::tokens::imports;
-use crate::error::Problem;
+use crate::lint;
 use crate::model::{Api, BodyContent, Operation};
 
-pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
-    if let Some(operation) = all.operations.iter().find(|operation| operation.websocket) {
-        return Err(Problem::refused(
-            &operation.pointer,
-            "websockets require Dropshot's server; generate without `--dispatch calls`",
-        ));
+pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
+    // A path with a literal comes before one with a variable in the same place, so that the first match is correct.
+    let mut operations: Vec<(usize, &Operation)> = all.operations.iter().enumerate().collect();
+    let is_ordered = !lint::conflicts(&all.operations).is_empty();
+    if is_ordered {
+        let variables = |path: &str| {
+            path.split('/')
+                .map(|segment| segment.starts_with('{'))
+                .collect::<Vec<_>>()
+        };
+        operations.sort_by_key(|(_, operation)| variables(&operation.path));
     }
-    let takes_parts = |operation: &&Operation| {
-        let content = operation.body.as_ref().map(|body| &body.content);
-        matches!(content, Some(BodyContent::Multipart))
-    };
-    if let Some(operation) = all.operations.iter().find(takes_parts) {
-        return Err(Problem::refused(
-            &operation.pointer,
-            "multipart bodies require Dropshot's server; generate without `--dispatch calls`",
-        ));
-    }
-    let rows = all.operations.iter().enumerate().map(|(index, operation)| {
+    let rows = operations.into_iter().map(|(index, operation)| {
         let name = &operation.ident;
         quote! {
             Route {
@@ -35,13 +30,17 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
         }
     });
     let functions = all.operations.iter().map(|operation| function(operation, all, root));
+    let about = match is_ordered {
+        true => quote! { #[doc = " All operations. The first one whose path matches handles the request."] },
+        false => quote! { #[doc = " All operations, in document order."] },
+    };
     let code = quote! {
         /// Reads an operation's arguments from the request and passes them, with the caller, to
         /// `endpoints::<tag>::<operation_id>::handle`.
-        pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> Answer<'r>;
+        pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> CallFuture<'r>;
 
         /// The future result of a call.
-        pub type Answer<'r> = Pin<Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'r>>;
+        pub type CallFuture<'r> = Pin<Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'r>>;
 
         /// An operation and the function that calls it.
         pub struct Route {
@@ -51,7 +50,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
             pub call: Call,
         }
 
-        /// All operations, in document order.
+        #about
         pub static ROUTES: &[Route] = &[#(#rows),*];
 
         #(#functions)*
@@ -59,7 +58,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
     let imports = imports(&["codegen_runtime::Failure", "codegen_runtime::call"], &code);
     let has_failures = all.operations.iter().any(|operation| all.failure(operation).is_some());
     let types = has_failures.then(|| quote! { use super::types::*; });
-    Ok(quote! {
+    quote! {
         use std::pin::Pin;
 
         use codegen_runtime::call::Request;
@@ -73,7 +72,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
         use #root::gateway::Caller;
 
         #code
-    })
+    }
 }
 
 fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
@@ -91,9 +90,12 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
             ("query", _) => quote! { call::query(request)? },
             ("headers", _) => quote! { call::headers(request)? },
             (_, Some(body)) if matches!(body.content, BodyContent::Bytes) => quote! { request.body.clone() },
-            (_, Some(body)) if matches!(body.content, BodyContent::Form(_)) => quote! { call::form(request)? },
+            (_, Some(body)) if matches!(body.content, BodyContent::Form(_)) => match body.optional {
+                true => quote! { call::optional_form(request)? },
+                false => quote! { call::form(request)? },
+            },
             (_, Some(body)) if body.optional => quote! { call::optional_body(request)? },
-            (_, Some(body)) if body.further_faults => quote! { call::body_and(request, #file::faults)? },
+            (_, Some(body)) if body.further_errors => quote! { call::body_and(request, #file::further_errors)? },
             _ => quote! { call::body(request)? },
         })
         .collect();
@@ -112,10 +114,10 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
             response.to_result().map_err(ApiError::from)
         },
         Some(body) => quote! {
-            let answer: Result<_, Failure<#body, ApiError>> = #call.map_err(Into::into);
-            match answer {
+            let result: Result<_, Failure<#body, ApiError>> = #call.map_err(Into::into);
+            match result {
                 Ok(response) => response.to_result().map_err(ApiError::from),
-                Err(failure) => failure.answer(),
+                Err(failure) => failure.into_response(),
             }
         },
     };

@@ -16,7 +16,7 @@ use crate::load::Document;
 use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
-    let (mut value, stand_ins) = openapi(document, api);
+    let (mut value, placeholders) = openapi(document, api);
     let mut settings = GenerationSettings::new();
     settings
         .with_interface(InterfaceStyle::Builder)
@@ -36,7 +36,7 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
         first => first,
     };
     let tokens = tokens.map_err(|error| Problem::Client(error.to_string()))?;
-    let mut tokens = corrected(stand_ins.taken_out_of(tokens), has_default(document));
+    let mut tokens = corrected(placeholders.restored(tokens), has_default(document));
     if has_numbers {
         tokens = decimal_numbers::named(tokens);
     }
@@ -112,8 +112,8 @@ fn generated(settings: &GenerationSettings, document: &Value) -> Result<TokenStr
     // progenitor panics on some documents that it does not support.
     let generate = || Generator::new(settings).generate_tokens(&openapi);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(generate)).unwrap_or_else(|_| {
-        let said = "progenitor panicked; its message is printed above";
-        Err(progenitor::Error::UnexpectedFormat(said.into()))
+        let message = "progenitor panicked; its message is printed above";
+        Err(progenitor::Error::UnexpectedFormat(message.into()))
     })
 }
 
@@ -165,7 +165,7 @@ fn is_call_of_the_client(before: &[TokenTree]) -> bool {
     client.to_string() == "client" && point.to_string() == "."
 }
 
-/// Every form of decimal schema in the document, so that each can be replaced by `Decimal`.
+/// Returns every variant of decimal schema in the document, so that each can be replaced by `Decimal`.
 fn decimals(document: &Value) -> Vec<SchemaObject> {
     let mut found: Vec<SchemaObject> = Vec::new();
     collect(document, &mut found);
@@ -179,11 +179,11 @@ fn collect(value: &Value, found: &mut Vec<SchemaObject>) {
                 members.get("type") == Some(&json!("string")) && members.get("format") == Some(&json!("decimal"));
             if is_decimal {
                 // progenitor compares everything except annotations, including extensions.
-                let told =
+                let is_compared =
                     |key: &&String| ["type", "format", "pattern"].contains(&key.as_str()) || key.starts_with("x-");
                 let schema: Value = members
                     .iter()
-                    .filter(|(key, _)| told(key))
+                    .filter(|(key, _)| is_compared(key))
                     .map(|(key, value)| (key.clone(), value.clone()))
                     .collect();
                 if let Ok(schema) = serde_json::from_value::<SchemaObject>(schema)

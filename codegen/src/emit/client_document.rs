@@ -6,13 +6,13 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use syn::ext::IdentExt;
 
-use super::client_names::StandIns;
+use super::client_names::Placeholders;
 use crate::load::Document;
 use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition};
 use crate::naming::operation_prefix;
 
 /// Methods of progenitor's client.
-const CLIENTS_OWN: [&str; 9] = [
+const CLIENT_METHODS: [&str; 9] = [
     "new",
     "new_with_client",
     "api_version",
@@ -24,8 +24,8 @@ const CLIENTS_OWN: [&str; 9] = [
     "post",
 ];
 
-/// Returns the document for progenitor, and the stand-ins for names, which must be replaced in the generated code.
-pub(super) fn openapi(document: &Document, api: &Api) -> (Value, StandIns) {
+/// Returns the document for progenitor, and the placeholders for names, which must be replaced in the generated code.
+pub(super) fn openapi(document: &Document, api: &Api) -> (Value, Placeholders) {
     let mut value = document.value.clone();
     for operation in &api.operations {
         body(&mut value, operation);
@@ -41,8 +41,8 @@ pub(super) fn openapi(document: &Document, api: &Api) -> (Value, StandIns) {
         named.extend(schemas.keys().map(|name| (name.to_upper_camel_case(), Value::Null)));
     }
     untitled(&mut value, &mut Vec::new(), &mut named);
-    let stand_ins = StandIns::put_into(&mut value);
-    (value, stand_ins)
+    let placeholders = Placeholders::insert_into(&mut value);
+    (value, placeholders)
 }
 
 /// Replaces bodies that progenitor cannot encode with bytes that the caller encodes and whose content type it sets. All
@@ -66,17 +66,25 @@ fn body(document: &mut Value, operation: &Operation) {
         Some(BodyContent::Json(_)) if media_type != "application/json" => json!({ "application/json": media }),
         _ => return,
     };
-    let is_multipart = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Multipart));
+    let is_json = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Json(_)));
+    let about = match media_type.as_str() {
+        _ if is_json => None,
+        "application/octet-stream" => None,
+        "multipart/form-data" => {
+            Some("`multipart/form-data; boundary=…`, with the boundary between the parts of the body".to_string())
+        }
+        other => Some(format!("`{other}`")),
+    };
     body["content"] = content;
     if let Some(place) = document.pointer_mut(&at) {
         *place = body;
     }
-    if let (true, Some(place)) = (is_multipart, place(document, operation)) {
+    if let (Some(about), Some(place)) = (about, place(document, operation)) {
         let header = json!({
             "in": "header",
             "name": "content-type",
             "required": true,
-            "description": "`multipart/form-data; boundary=…`, with what stands between the parts of the body",
+            "description": about,
             "schema": { "type": "string" },
         });
         let parameters = place.entry("parameters").or_insert_with(|| json!([]));
@@ -96,7 +104,7 @@ fn place<'v>(document: &'v mut Value, operation: &Operation) -> Option<&'v mut M
 /// Renames an operation whose name is a method of the client.
 fn named(document: &mut Value, operation: &Operation, api: &Api) {
     let mut id = operation.id.clone();
-    if CLIENTS_OWN.contains(&id.as_str()) {
+    if CLIENT_METHODS.contains(&id.as_str()) {
         id = format!("{id}_operation");
         while api.operations.iter().any(|other| other.id == id) {
             id.push('_');

@@ -1,5 +1,5 @@
-//! Stand-ins for names from which progenitor would derive conflicting Rust names. The names on the wire are restored in
-//! the generated code.
+//! Replaces names from which progenitor would derive conflicting Rust names. The names on the wire are restored in the
+//! generated code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,25 +11,25 @@ use serde_json::{Map, Value};
 use crate::node::METHODS;
 
 /// Methods that progenitor's builders have for every operation, or for those with a body or pages.
-const BUILDERS_OWN: [&str; 6] = ["new", "send", "client", "body", "body_map", "stream"];
+const BUILDER_METHODS: [&str; 6] = ["new", "send", "client", "body", "body_map", "stream"];
 
 /// Members that contain data rather than schemas.
 const DATA: [&str; 4] = ["example", "examples", "default", "enum"];
 
 /// The maximum number of references that are followed, which also ends cycles.
-const DEEPEST: usize = 32;
+const MAX_REFERENCES: usize = 32;
 
-/// Stand-ins, and the names that they replace.
-pub(super) struct StandIns {
-    /// The text of the document, in which no stand-in occurs.
+/// Placeholders, and the names that they replace.
+pub(super) struct Placeholders {
+    /// The text of the document, in which no placeholder occurs.
     text: String,
     by_name: BTreeMap<String, String>,
 }
 
-impl StandIns {
+impl Placeholders {
     /// Replaces the names of parameters, members and enumeration values in `document` that conflict.
-    pub(super) fn put_into(document: &mut Value) -> Self {
-        let mut all = StandIns {
+    pub(super) fn insert_into(document: &mut Value) -> Self {
+        let mut all = Placeholders {
             text: document.to_string(),
             by_name: BTreeMap::new(),
         };
@@ -48,16 +48,16 @@ impl StandIns {
     }
 
     /// Restores the names on the wire in the generated code.
-    pub(super) fn taken_out_of(&self, tokens: TokenStream) -> TokenStream {
+    pub(super) fn restored(&self, tokens: TokenStream) -> TokenStream {
         match self.by_name.is_empty() {
             true => tokens,
-            false => tokens.into_iter().map(|tree| self.taken_out_of_one(tree)).collect(),
+            false => tokens.into_iter().map(|tree| self.restored_tree(tree)).collect(),
         }
     }
 
-    fn taken_out_of_one(&self, tree: TokenTree) -> TokenTree {
+    fn restored_tree(&self, tree: TokenTree) -> TokenTree {
         match tree {
-            TokenTree::Group(group) => Group::new(group.delimiter(), self.taken_out_of(group.stream())).into(),
+            TokenTree::Group(group) => Group::new(group.delimiter(), self.restored(group.stream())).into(),
             TokenTree::Literal(literal) => match syn::parse2::<syn::LitStr>(literal.to_token_stream()) {
                 Ok(text) if self.by_name.keys().any(|name| text.value().contains(name)) => {
                     Literal::string(&self.original(text.value())).into()
@@ -79,17 +79,17 @@ impl StandIns {
         }
     }
 
-    /// The first name that does not occur in the document and that progenitor does not convert to one of `taken`.
-    fn stand_in(
+    /// The first name that does not occur in the document and that progenitor does not convert to one of `used`.
+    fn placeholder(
         &mut self,
         names: impl Iterator<Item = String>,
         original: &str,
         rust: fn(&str) -> String,
-        taken: &mut BTreeSet<String>,
+        used: &mut BTreeSet<String>,
     ) -> String {
         for name in names {
             let is_known = self.text.contains(&name) || self.by_name.contains_key(&name);
-            if !is_known && taken.insert(rust(&name)) {
+            if !is_known && used.insert(rust(&name)) {
                 self.by_name.insert(name.clone(), original.to_string());
                 return name;
             }
@@ -119,23 +119,23 @@ impl StandIns {
             let mut all = effective(document, item, operation);
             // Path variables come first, because all operations of the path share them.
             all.sort_by_key(|parameter| parameter["in"] != "path");
-            let mut taken: BTreeSet<String> = BUILDERS_OWN.map(str::to_string).into();
+            let mut used: BTreeSet<String> = BUILDER_METHODS.map(str::to_string).into();
             for parameter in &mut all {
                 let (Some(location), Some(original)) = (parameter["in"].as_str(), parameter["name"].as_str()) else {
                     continue;
                 };
-                if taken.insert(snake(original)) {
+                if used.insert(snake(original)) {
                     continue;
                 }
                 let (location, original) = (location.to_string(), original.to_string());
                 let name = match in_path.get(&original).filter(|_| location == "path") {
                     Some(known) => {
-                        taken.insert(snake(known));
+                        used.insert(snake(known));
                         known.clone()
                     }
                     None => {
                         let first = format!("{}_{location}", snake(&original));
-                        self.stand_in(counted(first), &original, snake, &mut taken)
+                        self.placeholder(counted(first), &original, snake, &mut used)
                     }
                 };
                 if location == "path" {
@@ -158,8 +158,8 @@ impl StandIns {
         let Some(Value::Object(properties)) = schema.get("properties") else {
             return;
         };
-        let mut taken = BTreeSet::new();
-        let first: Vec<bool> = properties.keys().map(|name| taken.insert(snake(name))).collect();
+        let mut used = BTreeSet::new();
+        let first: Vec<bool> = properties.keys().map(|name| used.insert(snake(name))).collect();
         if first.iter().all(|is_first| *is_first) {
             return;
         }
@@ -172,9 +172,9 @@ impl StandIns {
             // progenitor adds a serde attribute to fields whose wire name differs from the Rust name.
             let base = snake(&name).to_upper_camel_case();
             let names = counted(base).skip(1).filter(|name| snake(name) != *name);
-            let stand_in = self.stand_in(names, &name, snake, &mut taken);
-            new.insert(stand_in.clone(), property);
-            renamed.insert(name, stand_in);
+            let placeholder = self.placeholder(names, &name, snake, &mut used);
+            new.insert(placeholder.clone(), property);
+            renamed.insert(name, placeholder);
         }
         schema.insert("properties".into(), new.into());
         for name in schema
@@ -183,8 +183,8 @@ impl StandIns {
             .into_iter()
             .flatten()
         {
-            if let Some(stand_in) = name.as_str().and_then(|name| renamed.get(name)) {
-                *name = stand_in.clone().into();
+            if let Some(placeholder) = name.as_str().and_then(|name| renamed.get(name)) {
+                *name = placeholder.clone().into();
             }
         }
     }
@@ -200,15 +200,15 @@ impl StandIns {
         if is_unique(&pascal) || is_unique(&|text| pascal(&text.replace(|it| it == '_' || !is_part(it), "X"))) {
             return;
         }
-        let mut taken = BTreeSet::new();
-        let first: Vec<bool> = texts.iter().map(|text| taken.insert(pascal(text))).collect();
+        let mut used = BTreeSet::new();
+        let first: Vec<bool> = texts.iter().map(|text| used.insert(pascal(text))).collect();
         for (word, is_first) in all.iter_mut().filter(|word| word.is_string()).zip(first) {
             let text = word.as_str().unwrap_or_default().to_string();
             if is_first {
                 continue;
             }
-            let stand_in = match words.get(&text) {
-                Some(known) if taken.insert(pascal(known)) => known.clone(),
+            let placeholder = match words.get(&text) {
+                Some(known) if used.insert(pascal(known)) => known.clone(),
                 _ => {
                     // As above, the name must differ from the variant's.
                     let names = counted(pascal(&text).to_lowercase()).skip(1);
@@ -216,11 +216,11 @@ impl StandIns {
                         true => format!("x{name}"),
                         false => name,
                     });
-                    self.stand_in(names, &text, pascal, &mut taken)
+                    self.placeholder(names, &text, pascal, &mut used)
                 }
             };
-            words.insert(text, stand_in.clone());
-            *word = stand_in.into();
+            words.insert(text, placeholder.clone());
+            *word = placeholder.into();
         }
     }
 }
@@ -270,7 +270,7 @@ fn snake(text: &str) -> String {
 
 fn resolved<'v>(document: &'v Value, value: &'v Value) -> &'v Value {
     let mut value = value;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_REFERENCES {
         let reference = value.get("$ref").and_then(Value::as_str);
         match reference.and_then(|reference| document.pointer(reference.trim_start_matches('#'))) {
             Some(target) => value = target,
@@ -293,8 +293,8 @@ fn defaults(document: &mut Value, words: &BTreeMap<String, String>, by_name: &BT
     };
     walk(document, &mut |schema| {
         let Some(default) = schema.get("default") else { return };
-        let stand_in = default.as_str().and_then(|text| words.get(text));
-        match stand_in {
+        let placeholder = default.as_str().and_then(|text| words.get(text));
+        match placeholder {
             Some(name) if is_enumeration(&Value::Object(schema.clone())) => {
                 schema.insert("default".into(), name.clone().into());
             }

@@ -13,10 +13,10 @@ use crate::output::{File, GENERATED};
 const SOURCE: &str = include_str!("../../templates/client/decimal_number.rs");
 
 /// A stand-in for the type's path, until the depth of the module that refers to it is known.
-const STAND_IN: &str = "decimal_number_of_this_client";
+const PLACEHOLDER: &str = "decimal_number_of_this_client";
 
 /// The keywords that remain in such a schema. Neither progenitor nor the type checks bounds.
-const KEPT: [&str; 7] = [
+const RETAINED_KEYWORDS: [&str; 7] = [
     "type",
     "format",
     "nullable",
@@ -33,14 +33,14 @@ pub(super) fn put_into(settings: &mut GenerationSettings, document: &mut Value) 
         let is_meant = schema.get("type") == Some(&json!("number")) && schema.get("format") == Some(&json!("decimal"));
         if is_meant && !schema.contains_key("enum") {
             is_found = true;
-            schema.retain(|key, _| KEPT.contains(&key.as_str()));
+            schema.retain(|key, _| RETAINED_KEYWORDS.contains(&key.as_str()));
         }
     });
     if let (true, Ok(schema)) = (
         is_found,
         serde_json::from_value(json!({ "type": "number", "format": "decimal" })),
     ) {
-        let name = format!("::{STAND_IN}::DecimalNumber");
+        let name = format!("::{PLACEHOLDER}::DecimalNumber");
         settings.with_conversion(schema, name, [TypeImpl::Display, TypeImpl::FromStr].into_iter());
     }
     is_found
@@ -69,7 +69,7 @@ fn at_depth(tokens: TokenStream, depth: usize) -> TokenStream {
     let mut out: Vec<TokenTree> = Vec::new();
     for tree in tokens {
         match tree {
-            TokenTree::Ident(name) if name == STAND_IN => {
+            TokenTree::Ident(name) if name == PLACEHOLDER => {
                 // Removes the `::` that starts the path of a crate.
                 out.truncate(out.len().saturating_sub(2));
                 let up = std::iter::repeat_n(quote! { super }, depth);

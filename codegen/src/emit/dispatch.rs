@@ -3,8 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::api;
+use super::options::Dispatch;
 use super::tokens::{error_type, imports};
-use super::{Dispatch, api};
 use crate::model::{Api, BodyContent, Operation};
 use crate::naming::derived;
 
@@ -27,7 +28,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
         /// The API for Dropshot's server.
         ///
         /// # Errors
-        /// If Dropshot refuses a route, which does not depend on the request: a test that starts the server covers it.
+        /// If Dropshot rejects a route, which does not depend on the request: a test that starts the server covers it.
         pub fn description() -> Result<ApiDescription<#state>, ApiDescriptionBuildErrors> {
             api_mod::api_description::<Dispatch>()
         }
@@ -44,8 +45,9 @@ pub(super) fn tokens(all: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
             "codegen_runtime::JsonBody",
             "codegen_runtime::ListForm",
             "codegen_runtime::ListQuery",
+            "codegen_runtime::OptionalForm",
             "codegen_runtime::OptionalJsonBody",
-            "codegen_runtime::gateway::Answered",
+            "codegen_runtime::gateway::GatewayResponse",
             "codegen_runtime::gateway::Unread",
             "dropshot::ApiDescription",
             "dropshot::ApiDescriptionBuildErrors",
@@ -122,7 +124,7 @@ fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     }
 }
 
-/// A method that passes the request to the gateway, which answers it.
+/// A method that passes the request to the gateway, which responds to it.
 fn gateway_method(operation: &Operation, all: &Api) -> TokenStream {
     let name = &operation.ident;
     let api::Signature { arguments, response } = api::signature(operation, all, Dispatch::Calls);

@@ -12,7 +12,7 @@ pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStre
     let ident = &definition.ident;
     let values: Vec<_> = of.variants.iter().map(|variant| &variant.value).collect();
     let idents: Vec<_> = of.variants.iter().map(|variant| &variant.ident).collect();
-    let abouts = of.variants.iter().map(|variant| match variant.docs.as_str() {
+    let docs_of_variants = of.variants.iter().map(|variant| match variant.docs.as_str() {
         "" => docs(&format!("`{}`", variant.value)),
         about => docs(&format!("`{}`: {about}", variant.value)),
     });
@@ -48,7 +48,7 @@ pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStre
     quote! {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #serialize)]
         pub enum #ident {
-            #(#abouts #renames #idents,)*
+            #(#docs_of_variants #renames #idents,)*
         }
 
         impl #ident {

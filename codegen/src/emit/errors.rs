@@ -11,7 +11,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let codes: Vec<_> = api.error_codes.iter().map(|error| &error.code).collect();
     let statuses: Vec<_> = api.error_codes.iter().map(|error| error.status).collect();
     let variants: Vec<_> = api.error_codes.iter().map(|error| &error.ident).collect();
-    let abouts = api
+    let docs_of_codes = api
         .error_codes
         .iter()
         .map(|error| format!(" `{}`, with status {}.", error.code, error.status));
@@ -43,7 +43,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
         /// An error code. Each code has one status.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
-            #(#[doc = #abouts] #variants,)*
+            #(#[doc = #docs_of_codes] #variants,)*
         }
 
         impl ErrorCode {

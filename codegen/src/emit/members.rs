@@ -29,12 +29,12 @@ pub(super) fn module(owner: &Ident) -> Ident {
     }
 }
 
-/// The members of a struct with their attributes, and the functions that read them. `kept` is the field for undeclared
+/// The members of a struct with their attributes, and the functions that read them. `others` is the field for undeclared
 /// members.
 pub(super) fn tokens(
     owner: &Ident,
     all: &[Field],
-    kept: Option<&Field>,
+    others: Option<&Field>,
     usage: Use,
     api: &Api,
 ) -> (Vec<TokenStream>, TokenStream) {
@@ -48,7 +48,7 @@ pub(super) fn tokens(
         };
         writer.member(field, reader, None);
     }
-    if let Some(field) = kept {
+    if let Some(field) = others {
         let reader = if usage.read {
             readers::member(field, None, &mut writer.helpers)
         } else {
@@ -105,11 +105,11 @@ impl<'a> Writer<'a> {
         }
         let plain = ident.to_string().trim_start_matches("r#").to_string();
         let mut attributes = Vec::new();
-        let travels = self.usage.read || self.usage.write;
-        if plain != *name && travels && flatten.is_none() {
+        let is_sent = self.usage.read || self.usage.write;
+        if plain != *name && is_sent && flatten.is_none() {
             attributes.push(quote! { #[serde(rename = #name)] });
         }
-        attributes.extend(flatten.filter(|_| travels));
+        attributes.extend(flatten.filter(|_| is_sent));
         if self.usage.write {
             attributes.extend(fields::write_attribute(field));
         }

@@ -1,7 +1,6 @@
 //! Generation of code from the model.
 
 mod api;
-mod aside;
 mod calls;
 mod client;
 mod client_document;
@@ -13,93 +12,68 @@ mod errors;
 mod fields;
 mod files;
 mod members;
+mod name_conflicts;
 mod operations;
+mod options;
 mod readers;
 mod responses;
 mod tokens;
 mod types;
 mod unions;
 
-use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::error::Problem;
+use crate::lint;
 use crate::load::Document;
 use crate::model::Api;
 use crate::output::File;
 use files::file;
 
-pub use aside::operation_type;
-
-/// The module that contains what the generated code uses: `context`, `error`, `gateway` and `endpoints` for a
-/// server, `hooks` for a client.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Root(String);
-
-impl Root {
-    /// Parses a module path such as `crate::http`; `None` if it is invalid.
-    pub fn new(text: &str) -> Option<Self> {
-        let path: syn::Path = syn::parse_str(text).ok()?;
-        let plain = path.segments.iter().all(|part| part.arguments.is_empty());
-        plain.then(|| Root(text.to_string()))
-    }
-
-    fn tokens(&self) -> TokenStream {
-        // `new` has parsed the text.
-        self.0.parse().unwrap_or_default()
-    }
-}
-
-impl Default for Root {
-    /// `crate`
-    fn default() -> Self {
-        Root("crate".into())
-    }
-}
-
-/// How requests reach their operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dispatch {
-    /// Through Dropshot's server: `dispatch.rs` implements the trait, and Dropshot routes requests and reads arguments.
-    #[default]
-    Dropshot,
-    /// Through a gateway of your own, which checks who calls before it reads the arguments: `calls.rs` is a table of functions that
-    /// take a `codegen_runtime::call::Request`, and `dispatch.rs` implements the trait with the gateway, so that Dropshot's server
-    /// can serve the same operations.
-    Calls,
-}
+pub use name_conflicts::operation_type;
+pub use options::{Dispatch, Root};
 
 /// Generates the server's files.
 ///
+/// With [`Dispatch::Calls`], the trait is left out if Dropshot's router does not support the paths.
+///
 /// # Errors
-/// If an operation requires Dropshot's server but `dispatch` is [`Dispatch::Calls`], or if the generated code does not
-/// parse.
+/// If the generated code does not parse.
 pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, Problem> {
     let root = &root.tokens();
-    let of_users = |name: &str, about: &str, tokens| file(name, about, aside::of_users(tokens, api));
-    let calls = match dispatch {
-        Dispatch::Dropshot => None,
-        Dispatch::Calls => {
-            let calls = calls::tokens(api, root)?;
-            Some(of_users(
-                "calls.rs",
-                "A table of functions, one for each operation.",
-                calls,
-            )?)
-        }
-    };
-    let files = vec![
-        of_users("api.rs", "The API trait.", api::tokens(api, root, dispatch))?,
-        of_users(
+    let of_users = |name: &str, about: &str, tokens| file(name, about, name_conflicts::of_users(tokens, api));
+    let mut files = Vec::new();
+    let mut modules = Vec::new();
+    if dispatch == Dispatch::Dropshot || lint::conflicts(&api.operations).is_empty() {
+        modules.extend(["api", "dispatch"]);
+        files.push(of_users("api.rs", "The API trait.", api::tokens(api, root, dispatch))?);
+        files.push(of_users(
             "dispatch.rs",
             "The implementation of the API trait, which calls the handlers.",
             dispatch::tokens(api, root, dispatch),
-        )?,
+        )?);
+    }
+    if dispatch == Dispatch::Calls {
+        modules.push("calls");
+        let tokens = calls::tokens(api, root);
+        files.push(of_users(
+            "calls.rs",
+            "A table of functions, one for each operation.",
+            tokens,
+        )?);
+    }
+    modules.extend(["errors", "operations", "responses", "types"]);
+    modules.sort_unstable();
+    let modules = modules.iter().map(|name| {
+        let name = quote::format_ident!("{name}");
+        quote! { pub mod #name; }
+    });
+    files.extend([
         of_users("errors.rs", "The error codes.", errors::tokens(api, root))?,
         file(
             "mod.rs",
             "The server, generated from the OpenAPI document.",
-            modules(dispatch),
+            quote! { #(#modules)* },
         )?,
         of_users(
             "operations.rs",
@@ -114,10 +88,10 @@ pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, P
         file(
             "types.rs",
             "The types of the document, and the parameters of its operations.",
-            aside::of_types(types::tokens(api), api),
+            name_conflicts::of_types(types::tokens(api), api),
         )?,
-    ];
-    Ok(files.into_iter().chain(calls).collect())
+    ]);
+    Ok(files)
 }
 
 /// Generates the client's files.
@@ -134,22 +108,9 @@ pub fn client(document: &Document, api: &Api, root: &Root) -> Result<Vec<File>, 
     Ok([code].into_iter().chain(decimal_number).collect())
 }
 
-fn modules(dispatch: Dispatch) -> TokenStream {
-    let calls = (dispatch == Dispatch::Calls).then(|| quote! { pub mod calls; });
-    quote! {
-        pub mod api;
-        #calls
-        pub mod dispatch;
-        pub mod errors;
-        pub mod operations;
-        pub mod responses;
-        pub mod types;
-    }
-}
-
 /// The source text of a type.
 pub fn rust_text(ty: &crate::model::Type, is_option: bool) -> String {
-    let tokens = aside::unraw(fields::rust_type(ty)).to_string();
+    let tokens = name_conflicts::unraw(fields::rust_type(ty)).to_string();
     let text = tokens
         .replace(" :: ", "::")
         .replace(" < ", "<")

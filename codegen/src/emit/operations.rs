@@ -52,7 +52,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         }
 
         impl Operation {
-            /// The operation with this id.
+            /// The operation with this ID.
             pub fn find(id: &str) -> Option<&'static Operation> {
                 OPERATIONS.iter().find(|operation| operation.id == id)
             }

@@ -95,12 +95,12 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     let ident = &definition.ident;
     let derives = directions(definition);
     let (read, write) = (definition.in_requests, definition.in_responses);
-    let kept = match &object.others {
+    let others = match &object.others {
         Others::Kept(field) => Some(&**field),
-        Others::Ignored | Others::Refused => None,
+        Others::Ignored | Others::Rejected => None,
     };
-    let refuse = (read && matches!(object.others, Others::Refused)).then(|| quote! { #[serde(deny_unknown_fields)] });
-    let (members, readers) = members::tokens(ident, &object.fields, kept, members::Use { read, write }, api);
+    let reject = (read && matches!(object.others, Others::Rejected)).then(|| quote! { #[serde(deny_unknown_fields)] });
+    let (members, readers) = members::tokens(ident, &object.fields, others, members::Use { read, write }, api);
     let remote = read.then(|| quote! { #[serde(remote = "Self")] });
     let read = read.then(|| quote! { codegen_runtime::read_object!(#ident); });
     let write = (read.is_some() && write).then(|| quote! { codegen_runtime::write_object!(#ident); });
@@ -108,7 +108,7 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     quote! {
         #[derive(Clone, Debug, PartialEq, #derives)]
         #remote
-        #refuse
+        #reject
         pub struct #ident { #(#members),* }
         #read
         #write
@@ -280,12 +280,12 @@ fn form(operation: &Operation, form: &Form, api: &Api) -> TokenStream {
     let ident = derived(&operation.name, "Form");
     let about = docs(&format!("The form of `{}`.", operation.id));
     let (members, readers) = members::parameters(&ident, &form.fields, api);
-    let refuse = form.closed.then(|| quote! { #[serde(deny_unknown_fields)] });
+    let reject = form.closed.then(|| quote! { #[serde(deny_unknown_fields)] });
     let schema = schema_tokens(&ident, &form.name, &form.schema, &form.refers_to, form.inline);
     quote! {
         #about
         #[derive(Clone, Debug, PartialEq, Deserialize)]
-        #refuse
+        #reject
         pub struct #ident { #(#members),* }
         #readers
         #schema

@@ -1,5 +1,5 @@
 //! Unions, which are distinguished by a member, a name or their values; and values that match several alternatives and
-//! are kept as JSON.
+//! stay JSON.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -98,7 +98,7 @@ fn read(definition: &TypeDefinition, union: &Union) -> TokenStream {
     }
 }
 
-/// A value that is kept as JSON. Each alternative that it matches can be read from it.
+/// A value that stays JSON. Each alternative that it matches can be read from it.
 pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative]) -> TokenStream {
     let ident = &definition.ident;
     let mut helpers = Vec::new();
@@ -113,7 +113,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
             None => quote! { self.0.read().ok() },
         };
         let helper = helper.map_or(content.clone(), |helper| quote! { #helper });
-        checks.push(quote! { (#name, |kept| kept.read::<#helper>().map(drop)) });
+        checks.push(quote! { (#name, |value| value.read::<#helper>().map(drop)) });
         let snake = heck::ToSnakeCase::to_snake_case(variant.to_string().as_str());
         let (view, make) = (format_ident!("as_{snake}"), format_ident!("from_{snake}"));
         let about = docs(&format!("The value as `{name}`, if it matches."));
@@ -123,7 +123,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
             views.push(quote! {
                 #about
                 pub fn #make(value: &#content) -> Result<Self, serde_json::Error> {
-                    codegen_runtime::Kept::written(value).map(#ident)
+                    codegen_runtime::RawJson::written(value).map(#ident)
                 }
             });
         }
@@ -139,7 +139,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
 
                 impl<'de> Deserialize<'de> for #ident {
                     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        codegen_runtime::Kept::of(deserializer, &[#(#checks),*]).map(#ident)
+                        codegen_runtime::RawJson::of(deserializer, &[#(#checks),*]).map(#ident)
                     }
                 }
 
@@ -149,11 +149,11 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
     });
     quote! {
         #[derive(Clone, Debug, PartialEq, #serialize)]
-        pub struct #ident(codegen_runtime::Kept);
+        pub struct #ident(codegen_runtime::RawJson);
 
         impl #ident {
             /// The value as received.
-            pub fn kept(&self) -> &codegen_runtime::Kept {
+            pub fn raw_json(&self) -> &codegen_runtime::RawJson {
                 &self.0
             }
         }

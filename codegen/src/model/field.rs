@@ -55,6 +55,25 @@ pub enum OneWay {
 }
 
 impl Field {
+    /// An optional member that may have any value.
+    pub fn any(name: &str, ident: Ident, pointer: &str) -> Self {
+        Field {
+            name: name.into(),
+            ident,
+            docs: String::new(),
+            ty: Type::Any,
+            required: false,
+            nullable: false,
+            default: None,
+            deprecated: false,
+            list: None,
+            one_way: None,
+            two_way_type: false,
+            schema: Value::Bool(true),
+            pointer: pointer.into(),
+        }
+    }
+
     /// Whether the Rust field is an `Option`.
     pub fn is_option(&self) -> bool {
         let is_absent = self.one_way.is_some() && self.two_way_type && self.default.is_none();

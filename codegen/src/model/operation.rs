@@ -12,7 +12,7 @@ pub struct Operation {
     /// The `operationId`, or a name derived from method and path.
     pub id: String,
     /// The base of the names of its types and its function. It differs from `id` if another version has a different
-    /// operation with that id.
+    /// operation with that ID.
     pub name: String,
     /// The versions that have it, if there are several documents.
     pub versions: Versions,
@@ -75,8 +75,8 @@ pub struct RequestBody {
     pub content: BodyContent,
     /// `x-raw-body`: the handler also receives the exact bytes.
     pub raw: bool,
-    /// `x-further-faults`: if the body is refused, a function of the operation reports further errors in it.
-    pub further_faults: bool,
+    /// `x-further-faults`: if the body is rejected, a function of the operation reports further errors in it.
+    pub further_errors: bool,
     /// Whether a request may omit the body.
     pub optional: bool,
 }
@@ -99,7 +99,7 @@ pub enum BodyContent {
 pub struct Form {
     /// The members.
     pub fields: Vec<Field>,
-    /// Whether unknown members are refused.
+    /// Whether unknown members are rejected.
     pub closed: bool,
     /// The name of its schema.
     pub name: String,

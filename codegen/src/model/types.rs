@@ -39,11 +39,11 @@ impl TypeDefinition {
     pub fn types(&self) -> Box<dyn Iterator<Item = &Type> + '_> {
         match &self.shape {
             Shape::Struct(object) => {
-                let kept = match &object.others {
+                let others = match &object.others {
                     Others::Kept(field) => Some(&**field),
-                    Others::Ignored | Others::Refused => None,
+                    Others::Ignored | Others::Rejected => None,
                 };
-                Box::new(object.fields.iter().chain(kept).map(|field| &field.ty))
+                Box::new(object.fields.iter().chain(others).map(|field| &field.ty))
             }
             Shape::Union(union) => Box::new(union.alternatives.iter().filter_map(|it| it.content.as_ref())),
             Shape::Checked(alternatives) => Box::new(alternatives.iter().filter_map(|it| it.content.as_ref())),
@@ -109,8 +109,8 @@ pub struct Struct {
 pub enum Others {
     /// Ignored (no `additionalProperties`).
     Ignored,
-    /// Refused (`additionalProperties: false`).
-    Refused,
+    /// Rejected (`additionalProperties: false`).
+    Rejected,
     /// Kept in a map, which is this field.
     Kept(Box<Field>),
 }

@@ -29,7 +29,7 @@ pub fn check(types: &[TypeDefinition], operations: &[Operation]) -> Result<(), P
     for field in members.chain(parameters).chain(forms).flatten() {
         if let (Some(default), Err(literals::NoValue)) = (&field.default, literals::default(field, types)) {
             let reason = format!("the default {default} is not a value of this schema");
-            return Err(Problem::refused(&format!("{}/default", field.pointer), reason));
+            return Err(Problem::rejected(&format!("{}/default", field.pointer), reason));
         }
     }
     Ok(())

@@ -40,28 +40,25 @@ pub fn embedded(schema: &Value) -> Value {
     }
 }
 
-/// Inlines all references of a schema, for places where the referenced schemas are not embedded.
+/// Inlines all references of a schema, for places where the referenced schemas are not embedded. `around` has the
+/// pointers of the schemas that contain it.
 ///
 /// # Errors
 /// If a reference is cyclic or points to nothing.
-pub fn alone(node: &Node<'_>, depth: usize) -> Result<Value, Problem> {
-    if depth > DEEPEST {
-        return Err(node.refuse("a header's schema must not refer to itself; declare its type inline"));
+pub fn alone(node: &Node<'_>, around: &[&str]) -> Result<Value, Problem> {
+    let node = &node.resolved()?;
+    if around.contains(&node.pointer()) {
+        return Err(node.reject("a header's schema must not refer to itself; declare its type inline"));
     }
-    if node.get("$ref").is_some() {
-        return alone(&node.resolved()?, depth + 1);
-    }
+    let around = &[around, &[node.pointer()]].concat();
     let mut whole = embedded(node.value());
     if let (Some(list), Some(parts)) = (node.get("allOf"), whole.get_mut("allOf").and_then(Value::as_array_mut)) {
         for (part, place) in parts.iter_mut().zip(list.items()?) {
-            *part = alone(&place, depth + 1)?;
+            *part = alone(&place, around)?;
         }
     }
     Ok(whole)
 }
-
-/// The maximum depth of references, which also ends cycles.
-const DEEPEST: usize = 32;
 
 fn each(properties: &Value) -> Value {
     match properties {

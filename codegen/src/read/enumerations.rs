@@ -20,7 +20,7 @@ pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
         Some("number") => EnumerationKind::Number,
         Some("boolean") => EnumerationKind::Boolean,
         _ => {
-            return Err(node.refuse("an enumeration must have `type: string`, `integer`, `number` or `boolean`"));
+            return Err(node.reject("an enumeration must have `type: string`, `integer`, `number` or `boolean`"));
         }
     };
     let mut variants = Vec::new();
@@ -28,7 +28,7 @@ pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
         if item.value().is_null() && node.flag("nullable")? {
             continue;
         }
-        let wrong = || item.refuse(format!("must be a value of the enumeration's type `{}`", type_of(kind)));
+        let wrong = || item.reject(format!("must be a value of the enumeration's type `{}`", type_of(kind)));
         let value = kind.text(item.value()).ok_or_else(wrong)?;
         variants.push(Variant {
             ident: named(&spelled(&value, kind), &variants, &item),
@@ -65,11 +65,11 @@ fn named(spelled: &str, others: &[Variant], node: &Node<'_>) -> Ident {
 
 fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<Enumeration, Problem> {
     if variants.is_empty() {
-        return Err(node.refuse("an enumeration must have at least one value"));
+        return Err(node.reject("an enumeration must have at least one value"));
     }
     for (index, variant) in variants.iter().enumerate() {
         if variants[..index].iter().any(|other| other.value == variant.value) {
-            return Err(node.refuse(format!("the value `{}` occurs twice; remove one", variant.value)));
+            return Err(node.reject(format!("the value `{}` occurs twice; remove one", variant.value)));
         }
     }
     Ok(Enumeration { kind, variants })

@@ -22,7 +22,7 @@ pub fn field(
     owner: &str,
     derived: &mut Derived,
 ) -> Result<Field, Problem> {
-    let default = said(node, "default")?.map(|default| default.value().clone());
+    let default = resolved_member(node, "default")?.map(|default| default.value().clone());
     let proposed = format!("{owner}{}", name.to_upper_camel_case());
     Ok(Field {
         name: name.to_string(),
@@ -42,9 +42,9 @@ pub fn field(
 }
 
 fn one_way(node: &Node<'_>) -> Result<Option<OneWay>, Problem> {
-    let is_said = |key: &str| Ok(said(node, key)?.is_some_and(|place| place.value() == &Value::Bool(true)));
-    match (is_said("readOnly")?, is_said("writeOnly")?) {
-        (true, true) => Err(node.refuse("a member must not be both `readOnly` and `writeOnly`")),
+    let is_true = |key: &str| Ok(resolved_member(node, key)?.is_some_and(|place| place.value() == &Value::Bool(true)));
+    match (is_true("readOnly")?, is_true("writeOnly")?) {
+        (true, true) => Err(node.reject("a member must not be both `readOnly` and `writeOnly`")),
         (true, false) => Ok(Some(OneWay::Responses)),
         (false, true) => Ok(Some(OneWay::Requests)),
         (false, false) => Ok(None),
@@ -52,13 +52,13 @@ fn one_way(node: &Node<'_>) -> Result<Option<OneWay>, Problem> {
 }
 
 /// The member `key` of the schema at `node`, or of the schema that it refers to.
-fn said<'a>(node: &Node<'a>, key: &str) -> Result<Option<Node<'a>>, Problem> {
+fn resolved_member<'a>(node: &Node<'a>, key: &str) -> Result<Option<Node<'a>>, Problem> {
     let mut node = node.clone();
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_REFERENCES {
         if let Some(place) = node.get(key) {
             return Ok(Some(place));
         }
-        let only = match node.get("allOf").map(|list| list.items()).transpose()?.as_deref() {
+        let only = match node.all_of()?.as_deref() {
             Some([only]) => only.clone(),
             _ => node.clone(),
         };
@@ -71,9 +71,9 @@ fn said<'a>(node: &Node<'a>, key: &str) -> Result<Option<Node<'a>>, Problem> {
 }
 
 /// The maximum number of references that are followed, which also ends cycles.
-const DEEPEST: usize = 32;
+const MAX_REFERENCES: usize = 32;
 
 pub(super) fn may_be_null(node: &Node<'_>) -> Result<bool, Problem> {
-    let said = said(node, "nullable")?;
-    Ok(said.is_some_and(|place| place.value() == &Value::Bool(true)))
+    let nullable = resolved_member(node, "nullable")?;
+    Ok(nullable.is_some_and(|place| place.value() == &Value::Bool(true)))
 }

@@ -52,7 +52,7 @@ pub const KEYWORDS: [&str; 30] = [
     plausible::KEYWORD,
 ];
 
-/// Refuses keywords that would be ignored.
+/// Rejects keywords that would be ignored.
 ///
 /// # Errors
 /// The first such keyword.
@@ -60,7 +60,7 @@ pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
     debug_assert!(keywords.iter().all(|keyword| KEYWORDS.contains(keyword)));
     for (key, place) in node.members()? {
         let known = keywords.contains(&key) || ANNOTATIONS.contains(&key);
-        // codegen's own keywords are refused where they would not be checked. Other extensions are ignored.
+        // codegen's own keywords are rejected where they would not be checked. Other extensions are ignored.
         let ours = [
             "x-decimal-places",
             "x-max-significant-digits",
@@ -69,7 +69,7 @@ pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
         ]
         .contains(&key);
         if !known && (ours || !key.starts_with("x-")) {
-            return Err(place.refuse(format!(
+            return Err(place.reject(format!(
                 "`{key}` is not supported here, because values would not be checked against it; remove it"
             )));
         }

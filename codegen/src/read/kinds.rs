@@ -1,11 +1,13 @@
 //! The kinds of JSON values that a schema accepts.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::error::Problem;
 use crate::node::Node;
 
-/// The kinds of values of which a type may lose parts, because it keeps only the members and items that it declares.
+/// The kinds of values that a type may read only in part, because it stores only the members and items that it declares.
 #[derive(Clone, Copy, Default)]
 struct Kinds {
     objects: bool,
@@ -37,7 +39,7 @@ impl Kinds {
 pub fn overlap(schemas: &[Node<'_>]) -> Result<bool, Problem> {
     let mut before = Kinds::default();
     for schema in schemas {
-        let kinds = of(schema, 0)?;
+        let kinds = of(schema, &mut BTreeSet::new())?;
         if kinds.meets(before) {
             return Ok(true);
         }
@@ -46,13 +48,11 @@ pub fn overlap(schemas: &[Node<'_>]) -> Result<bool, Problem> {
     Ok(false)
 }
 
-/// The maximum depth of nested schemas, which also ends cycles.
-const DEEPEST: usize = 32;
-
-fn of(node: &Node<'_>, depth: usize) -> Result<Kinds, Problem> {
+fn of(node: &Node<'_>, seen: &mut BTreeSet<String>) -> Result<Kinds, Problem> {
     let node = node.resolved()?;
-    if depth > DEEPEST {
-        return Ok(ALL);
+    // The kinds of a schema that was seen before have been added already.
+    if !seen.insert(node.pointer().to_string()) {
+        return Ok(Kinds::default());
     }
     if let Some(ty) = node.text_of("type")? {
         return Ok(Kinds {
@@ -65,7 +65,7 @@ fn of(node: &Node<'_>, depth: usize) -> Result<Kinds, Problem> {
             let parts = list.items()?;
             return parts
                 .iter()
-                .try_fold(Kinds::default(), |all, part| Ok(all.and(of(part, depth + 1)?)));
+                .try_fold(Kinds::default(), |all, part| Ok(all.and(of(part, seen)?)));
         }
     }
     let values = node.get("enum").and_then(|list| list.value().as_array());

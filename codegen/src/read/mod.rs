@@ -1,4 +1,4 @@
-//! Conversion of a document to the model. Anything unsupported is refused with its place and the reason.
+//! Conversion of a document to the model. Anything unsupported is rejected with its place and the reason.
 
 mod boxes;
 mod defaults;
@@ -19,6 +19,7 @@ mod union;
 
 pub use keywords::{ANNOTATIONS, KEYWORDS};
 pub use operation::PARAMETER;
+pub use responses::is_json;
 
 use std::collections::BTreeSet;
 
@@ -108,10 +109,10 @@ fn path_member(
     if METHODS.contains(&member) {
         return operation::operation(path, member, item, node, derived).map(Some);
     }
-    if ["parameters", "summary", "description"].contains(&member) || member.starts_with("x-") {
+    if ["parameters", "summary", "description", "servers"].contains(&member) || member.starts_with("x-") {
         return Ok(None);
     }
-    Err(node.refuse(format!("`{member}` is not supported on a path; remove it")))
+    Err(node.reject(format!("`{member}` is not supported on a path; remove it")))
 }
 
 /// Reads the whole document.
@@ -204,14 +205,14 @@ pub fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> 
                             "`{}` and `{}` have the same Rust name `{}`; rename one",
                             known.code, code.code, code.ident
                         );
-                        return Err(Problem::refused(&code.pointer, reason));
+                        return Err(Problem::rejected(&code.pointer, reason));
                     }
                     Some(known) if known.status == *status => {}
                     Some(known) => {
                         let (pointer, code, other, place) = (&code.pointer, &code.code, known.status, &known.pointer);
                         let reason =
                             format!("`{code}` has status {status} here but {other} at {place}; use another code");
-                        return Err(Problem::refused(pointer, reason));
+                        return Err(Problem::rejected(pointer, reason));
                     }
                 }
             }
@@ -261,10 +262,15 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         }
         close_over(types, &mut responses);
         // A kept value is deserialized again when it is read as one of its alternatives.
-        let kept = |definition: &&TypeDefinition| {
+        let is_checked = |definition: &&TypeDefinition| {
             matches!(definition.shape, Shape::Checked(_)) && responses.contains(&definition.ident)
         };
-        requests.extend(types.iter().filter(kept).map(|definition| definition.ident.clone()));
+        requests.extend(
+            types
+                .iter()
+                .filter(is_checked)
+                .map(|definition| definition.ident.clone()),
+        );
         if requests.len() + responses.len() == before {
             break;
         }
@@ -286,14 +292,14 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
 
 /// The types of items that must be unique.
 fn compared(definition: &TypeDefinition, found: &mut BTreeSet<Ident>) {
-    fn look(ty: &Type, found: &mut BTreeSet<Ident>) {
+    fn collect(ty: &Type, found: &mut BTreeSet<Ident>) {
         match ty {
             Type::Array { items, rules } if rules.unique_items => items.mentioned(found),
             Type::Array { items: inner, .. } | Type::Map { values: inner, .. } | Type::Nullable(inner) => {
-                look(inner, found);
+                collect(inner, found);
             }
             _ => {}
         }
     }
-    definition.types().for_each(|ty| look(ty, found));
+    definition.types().for_each(|ty| collect(ty, found));
 }

@@ -10,8 +10,8 @@ use crate::error::Problem;
 use crate::naming::is_used_by_generated_code;
 use crate::node::Node;
 
-/// The name of a type. It is a raw identifier if generated code or an operation's own type has the same name; by that
-/// the emitters distinguish the two.
+/// The name of a type. It is a raw identifier if generated code or an operation's own type has the same name, so
+/// that the emitters can distinguish the two.
 ///
 /// # Errors
 /// If no Rust identifier can be derived from the name.
@@ -38,7 +38,7 @@ pub fn derived_name(proposed: &str, node: &Node<'_>) -> String {
     }
     let base = name.clone();
     let mut count = 1;
-    while !node.give(&name.to_upper_camel_case()) {
+    while !node.reserve(&name.to_upper_camel_case()) {
         count += 1;
         name = format!("{base}{count}");
     }
@@ -97,7 +97,7 @@ fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Res
             return Ok(ident);
         }
     }
-    Err(node.refuse(format!(
+    Err(node.reject(format!(
         "`{original}` has no valid Rust name; use letters, digits and underscores"
     )))
 }
@@ -141,6 +141,6 @@ pub fn distinct<'n>(idents: impl Iterator<Item = &'n mut Ident>) {
 pub fn named(reference: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     match reference.strip_prefix("#/components/schemas/") {
         Some(name) if !name.contains('/') => type_name(name, node),
-        _ => Err(node.refuse(format!("`{reference}` must refer to a schema in #/components/schemas/"))),
+        _ => Err(node.reject(format!("`{reference}` must refer to a schema in #/components/schemas/"))),
     }
 }

@@ -1,7 +1,9 @@
 //! Objects with declared members, which may be combined with `allOf`.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::Ident;
-use serde_json::Value;
+use serde_json::{Value, json};
 use syn::ext::IdentExt;
 
 use super::field;
@@ -17,38 +19,86 @@ use crate::node::Node;
 /// # Errors
 /// If a reference points to nothing.
 pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
-    fn look(node: &Node<'_>, depth: usize) -> Result<bool, Problem> {
-        let node = node.resolved()?;
-        if node.get("properties").is_some() {
+    let mut node = node.resolved()?;
+    let mut seen = BTreeSet::new();
+    while seen.insert(node.pointer().to_string()) {
+        let is_closed = |it: Node<'_>| it.value() == &Value::Bool(false);
+        if node.get("properties").is_some() || node.get("additionalProperties").is_some_and(is_closed) {
             return Ok(true);
         }
-        if node
-            .get("additionalProperties")
-            .is_some_and(|it| it.value() == &Value::Bool(false))
-        {
-            return Ok(true);
+        match node.all_of()?.as_deref() {
+            Some([only]) => node = only.resolved()?,
+            // An `allOf` of several parts always combines objects. Unsuitable parts are rejected when the members are
+            // collected.
+            Some([_, ..]) => return Ok(true),
+            _ => return Ok(false),
         }
-        let Some(parts) = node.get("allOf") else {
-            return Ok(false);
-        };
-        let parts = parts.items()?;
-        // An `allOf` of several parts always combines objects. Unsuitable parts are refused when the members are
-        // collected.
-        if depth > DEEPEST || parts.len() > 1 {
-            return Ok(true);
-        }
-        for part in parts {
-            if look(&part, depth + 1)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
-    look(node, 0)
+    Ok(true)
 }
 
-/// The maximum nesting of `allOf`, which also ends cycles.
-const DEEPEST: usize = 32;
+/// A declared member, before its type is read.
+pub struct Member<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its schema.
+    pub node: Node<'a>,
+    /// Its Rust name in the struct.
+    pub ident: Ident,
+    /// Whether it is required.
+    pub required: bool,
+}
+
+/// The members that an object declares, in the order of its fields; `None` if the schema at `node` is not an object.
+///
+/// # Errors
+/// If a reference points to nothing.
+pub fn declared<'a>(node: &Node<'a>) -> Result<Option<Vec<Member<'a>>>, Problem> {
+    if !is_object(node)? {
+        return Ok(None);
+    }
+    let (mut all, mut required) = (Vec::new(), Vec::new());
+    collect(node, &mut all, &mut required, &mut BTreeSet::new())?;
+    for member in &mut all {
+        member.required = required.contains(&member.name);
+    }
+    names::distinct(all.iter_mut().map(|member| &mut member.ident));
+    Ok(Some(all))
+}
+
+fn collect<'a>(
+    node: &Node<'a>,
+    all: &mut Vec<Member<'a>>,
+    required: &mut Vec<&'a str>,
+    seen: &mut BTreeSet<String>,
+) -> Result<(), Problem> {
+    let node = node.resolved()?;
+    if !seen.insert(node.pointer().to_string()) {
+        return Ok(());
+    }
+    for part in node.all_of()?.into_iter().flatten() {
+        collect(&part, all, required, seen)?;
+    }
+    for (name, node) in node
+        .get("properties")
+        .map(|list| list.members())
+        .transpose()?
+        .into_iter()
+        .flatten()
+    {
+        if !all.iter().any(|known| known.name == name) {
+            all.push(Member {
+                name,
+                ident: names::field_name(name, &node),
+                node,
+                required: false,
+            });
+        }
+    }
+    let names = node.get("required").and_then(|list| list.value().as_array());
+    required.extend(names.into_iter().flatten().filter_map(Value::as_str));
+    Ok(())
+}
 
 /// Reads an object whose Rust name is `owner`.
 ///
@@ -59,35 +109,42 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
         is_joined: union::beside(node).next().is_some(),
         ..Parts::default()
     };
-    parts.gather(node, owner, derived, 0)?;
+    parts.gather(node, owner, derived)?;
     for (name, place) in &parts.required {
+        if parts.closed.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
+            return Err(place.reject(format!(
+                "`{name}` is required, but an `additionalProperties: false` allows only the members in the `properties` beside \
+                 it; declare it there"
+            )));
+        }
         match parts.fields.iter_mut().find(|field| field.name == *name) {
             Some(field) => field.required = true,
-            None => {
-                return Err(place.refuse(format!(
-                    "`{name}` is required but not declared in `properties`; declare it"
-                )));
-            }
+            // A member without a schema has any value.
+            None => parts.fields.push(Field {
+                required: true,
+                ..Field::any(name, names::field_name(name, place), place.pointer())
+            }),
         }
     }
-    let mut others = match node.get("additionalProperties") {
-        None => Others::Ignored,
-        Some(place) if place.value() == &Value::Bool(false) => {
-            if node.get("allOf").is_some() {
-                return Err(place.refuse(
-                    "`additionalProperties: false` beside an `allOf` would refuse the members of \
-                                         its parts; remove it",
-                ));
-            }
-            Others::Refused
+    let mut others = match (parts.closed, parts.others) {
+        (Some(allowed), _) => {
+            parts.fields.retain(|field| allowed.contains(field.name.as_str()));
+            Others::Rejected
         }
-        Some(place) => Others::Kept(Box::new(others(&place, owner, derived)?)),
+        (None, Some(place)) => Others::Kept(Box::new(others(&place, owner, derived)?)),
+        (None, None) => Others::Ignored,
     };
-    let kept = match &mut others {
+    let others_ident = match &mut others {
         Others::Kept(field) => Some(&mut field.ident),
         _ => None,
     };
-    names::distinct(parts.fields.iter_mut().map(|field| &mut field.ident).chain(kept));
+    names::distinct(
+        parts
+            .fields
+            .iter_mut()
+            .map(|field| &mut field.ident)
+            .chain(others_ident),
+    );
     Ok(Struct {
         fields: parts.fields,
         others,
@@ -100,77 +157,130 @@ struct Parts<'a> {
     is_joined: bool,
     fields: Vec<Field>,
     required: Vec<(&'a str, Node<'a>)>,
+    /// The members that every `additionalProperties: false` allows: those in the `properties` beside it.
+    closed: Option<BTreeSet<&'a str>>,
+    /// The schema of undeclared members.
+    others: Option<Node<'a>>,
+    /// The pointers of the schema and of the parts that contain the one being read.
+    around: Vec<String>,
 }
 
 impl<'a> Parts<'a> {
-    fn gather(&mut self, node: &Node<'a>, owner: &str, derived: &mut Derived, depth: usize) -> Result<(), Problem> {
-        if depth > DEEPEST {
-            return Err(node.refuse("the references of this `allOf` form a cycle; remove one of them"));
-        }
+    fn gather(&mut self, node: &Node<'a>, owner: &str, derived: &mut Derived) -> Result<(), Problem> {
         if let Some(reference) = node.text_of("$ref")? {
             let owner = names::named(reference, node)?.unraw().to_string();
-            return self.gather(&node.resolved()?, &owner, derived, depth + 1);
+            let target = node.resolved()?;
+            if self.around.iter().any(|pointer| pointer == target.pointer()) {
+                return Err(node.reject("the references of this `allOf` form a cycle; remove one of them"));
+            }
+            return self.gather(&target, &owner, derived).map_err(|problem| match problem {
+                // The schema may be supported elsewhere, so the error is where it is a part.
+                Problem::Rejected { pointer, reason, .. } if is_of_itself(&pointer, &target) => node.reject(format!(
+                    "`{reference}` is not supported as a part of an `allOf`: {reason}"
+                )),
+                other => other,
+            });
         }
+        let is_part = !self.around.is_empty();
         match node.text_of("type")? {
             Some("object") => {}
             None if node.get("allOf").is_some() => {}
             // A part may only declare which members of other parts are required.
-            None if depth > 0 && node.get("properties").is_none() && node.get("required").is_some() => {}
-            _ if depth > 0 => return Err(node.refuse("the parts of an `allOf` must be objects with declared members")),
-            _ => return Err(node.refuse("a schema with `properties` must have `type: object`")),
+            None if is_part && node.get("properties").is_none() && node.get("required").is_some() => {}
+            _ if is_part => return Err(node.reject("the parts of an `allOf` must be objects with declared members")),
+            _ => return Err(node.reject("a schema with `properties` must have `type: object`")),
         }
         let mut known = vec!["type", "properties", "required", "additionalProperties", "allOf"];
-        if self.is_joined && depth == 0 {
+        if is_part {
+            // Inheriting schemas name the alternatives; the schema of the member applies here.
+            known.push("discriminator");
+        }
+        if self.is_joined && !is_part {
             known.extend(union::KEYWORDS);
             known.push("discriminator");
             if let Some(place) = node.get("additionalProperties") {
-                return Err(place.refuse(
+                return Err(place.reject(
                     "`additionalProperties` is not supported beside alternatives, because it would also apply to their \
                      members; move the map into a member",
                 ));
             }
         }
         allow(node, &known)?;
-        if depth > 0
-            && let Some(place) = node.get("additionalProperties")
-        {
-            return Err(place.refuse(
-                "`additionalProperties` in a part of an `allOf` is not supported; move the map into a member",
-            ));
+        self.around.push(node.pointer().to_string());
+        for part in node.all_of()?.into_iter().flatten() {
+            self.gather(&part, owner, derived)?;
         }
-        if let Some(list) = node.get("allOf") {
-            for part in list.items()? {
-                self.gather(&part, owner, derived, depth + 1)?;
+        let properties = node
+            .get("properties")
+            .map(|list| list.members())
+            .transpose()?
+            .unwrap_or_default();
+        match node.get("additionalProperties") {
+            None => {}
+            Some(place) if place.value() == &Value::Bool(false) => {
+                let own = properties.iter().map(|(name, _)| *name).collect();
+                self.closed = Some(match self.closed.take() {
+                    None => own,
+                    Some(allowed) => &allowed & &own,
+                });
             }
+            Some(place) if is_part && ![json!(true), json!({})].contains(place.value()) => {
+                return Err(place.reject(
+                    "a schema in `additionalProperties` of a part would also apply to the members of the other parts; \
+                     move the map into a member",
+                ));
+            }
+            Some(place) => self.others = Some(place),
         }
-        if let Some(properties) = node.get("properties") {
-            for (name, place) in properties.members()? {
-                let field = field::field(name, place.description()?, false, &place, owner, derived)?;
-                self.add(field, &place)?;
-            }
+        for (name, place) in properties {
+            let field = field::field(name, place.description()?, false, &place, owner, derived)?;
+            self.add(field, &place)?;
         }
         if let Some(list) = node.get("required") {
             for item in list.items()? {
                 self.required.push((item.text()?, item));
             }
         }
+        self.around.pop();
         Ok(())
     }
 
-    /// Adds a member. If two parts declare it, the declarations must be equal.
+    /// Adds a member. If two parts declare it, one of the declarations must have all rules of the other.
     fn add(&mut self, field: Field, place: &Node<'a>) -> Result<(), Problem> {
-        match self.fields.iter().find(|known| known.name == field.name) {
-            None => self.fields.push(field),
-            Some(known) if known.schema == field.schema => {}
-            Some(known) => {
-                return Err(place.refuse(format!(
-                    "`{}` is declared differently at {}; the parts of an `allOf` must agree",
-                    field.name, known.pointer
-                )));
-            }
+        let Some(known) = self.fields.iter_mut().find(|known| known.name == field.name) else {
+            self.fields.push(field);
+            return Ok(());
+        };
+        if known.schema == field.schema || is_weaker(&field.schema, &known.schema) {
+            return Ok(());
         }
-        Ok(())
+        if is_weaker(&known.schema, &field.schema) {
+            *known = field;
+            return Ok(());
+        }
+        Err(place.reject(format!(
+            "`{}` is declared differently at {}; the parts of an `allOf` must agree",
+            field.name, known.pointer
+        )))
     }
+}
+
+/// Whether another schema has all rules of a schema.
+fn is_weaker(weaker: &Value, other: &Value) -> bool {
+    let rules = |schema: &'_ Value| -> Vec<(String, Value)> {
+        let members = schema.as_object().into_iter().flatten();
+        let texts = ["title", "description", "example", "externalDocs", "xml"];
+        let rules = members.filter(|(key, _)| !texts.contains(&key.as_str()) && !key.starts_with("x-"));
+        rules.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let other = rules(other);
+    rules(weaker).iter().all(|rule| other.contains(rule))
+}
+
+/// Whether an error is about the schema itself or one of its keywords, rather than about something inside it.
+fn is_of_itself(pointer: &str, schema: &Node<'_>) -> bool {
+    let rest = pointer.strip_prefix(schema.pointer());
+    rest.is_some_and(|rest| rest.matches('/').count() < 2)
 }
 
 /// The field that keeps undeclared members.
@@ -197,28 +307,22 @@ fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field,
             | Type::Any
     );
     if !(plain || is_enumeration) || place.flag("nullable").unwrap_or(false) {
-        return Err(place.refuse(
+        return Err(place.reject(
             "beside declared members, `additionalProperties` must be strings, numbers, booleans, inline enumerations \
              or any values; move the map into a member",
         ));
     }
-    let ty = Type::Map {
-        values: Box::new(values),
-        rules: MapRules::NONE,
-    };
     Ok(Field {
-        name: "additional_properties".into(),
-        ident: names::field_name("additional_properties", place),
         docs: "The undeclared members.".into(),
-        ty,
+        ty: Type::Map {
+            values: Box::new(values),
+            rules: MapRules::NONE,
+        },
         required: true,
-        nullable: false,
-        default: None,
-        list: None,
-        deprecated: false,
-        one_way: None,
-        two_way_type: false,
-        schema: Value::Null,
-        pointer: place.pointer().to_string(),
+        ..Field::any(
+            "additional_properties",
+            names::field_name("additional_properties", place),
+            place.pointer(),
+        )
     })
 }

@@ -6,7 +6,7 @@ use super::schema::Derived;
 use super::{embed, names, object, responses, schema, security, union};
 use crate::error::Problem;
 use crate::model::{
-    BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, Type, Versions,
+    BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, StringRules, Type, Versions,
 };
 use crate::naming::{operation_prefix, unnamed};
 use crate::node::Node;
@@ -23,10 +23,7 @@ pub fn operation(
     derived: &mut Derived,
 ) -> Result<Operation, Problem> {
     if method == "trace" {
-        return Err(node.refuse("Dropshot does not support TRACE; remove the operation"));
-    }
-    if let Some(place) = node.get("callbacks") {
-        return Err(place.refuse("callbacks are not supported; remove them"));
+        return Err(node.reject("Dropshot does not support TRACE; remove the operation"));
     }
     let (id, place) = match node.get("operationId") {
         Some(place) => (place.text()?.to_string(), place),
@@ -60,7 +57,7 @@ pub fn operation(
         .iter()
         .any(|success| matches!(success.content, ResponseContent::Upgraded));
     if websocket && (successes.len() > 1 || body.is_some()) {
-        return Err(node.refuse(
+        return Err(node.reject(
             "an operation that opens a websocket must not have a body or another success response; \
                                 remove them",
         ));
@@ -137,7 +134,7 @@ fn parameters(
             .iter()
             .any(|(location, field, _)| location == "path" && field.name == *name)
         {
-            return Err(node.refuse(format!(
+            return Err(node.reject(format!(
                 "the path contains `{name}`, which is not declared as a path parameter; declare it"
             )));
         }
@@ -145,7 +142,7 @@ fn parameters(
     let mut sorted: [Vec<Field>; 3] = Default::default();
     for (location, field, place) in all {
         if location == "path" && !named_in_path.contains(&field.name.as_str()) {
-            return Err(place.refuse(format!("`{}` does not occur in the path `{path}`", field.name)));
+            return Err(place.reject(format!("`{}` does not occur in the path `{path}`", field.name)));
         }
         match location.as_str() {
             "path" => sorted[0].push(field),
@@ -163,19 +160,19 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     let location = node.need("in")?;
     if !["path", "query", "header"].contains(&location.text()?) {
         let found = location.text()?;
-        return Err(location.refuse(format!(
+        return Err(location.reject(format!(
             "a parameter in `{found}` is not supported; use path, query or header"
         )));
     }
     for key in ["allowReserved", "allowEmptyValue", "content"] {
         if let Some(place) = node.get(key).filter(|place| place.value() != false) {
-            return Err(place.refuse(format!("`{key}` is not supported on a parameter")));
+            return Err(place.reject(format!("`{key}` is not supported on a parameter")));
         }
     }
     let list = list_style(node, location.text()?)?;
     let required = node.flag("required")?;
     if location.text()? == "path" && !required {
-        return Err(node.refuse("a path parameter must have `required: true`"));
+        return Err(node.reject("a path parameter must have `required: true`"));
     }
     let mut field = field::field(
         node.need("name")?.text()?,
@@ -194,7 +191,7 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
         | Type::Never
         | Type::Bytes
         | Type::Decimal { .. }
-        | Type::ExactNumber { .. } => Err(node.refuse(PARAMETER)),
+        | Type::ExactNumber { .. } => Err(node.reject(PARAMETER)),
         _ => Ok((location.text()?.to_string(), field)),
     }
 }
@@ -217,13 +214,16 @@ fn list_style(node: &Node<'_>, location: &str) -> Result<ListStyle, Problem> {
         ("pipeDelimited", "query") if !explode => ListStyle::Separated('|'),
         _ => {
             let place = node.get("style").unwrap_or_else(|| node.clone());
-            return Err(place.refuse(format!(
+            return Err(place.reject(format!(
                 "`style: {style}` is not supported here; use `{usual}`, or for a list in a query `spaceDelimited` or \
                  `pipeDelimited` with `explode: false`"
             )));
         }
     })
 }
+
+/// The remedy for a body or a response with several media types.
+pub const CHOOSE: &str = "only one media type is supported here; remove the others, or choose one with `--media-type`";
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const MULTIPART: &str = "multipart/form-data";
@@ -232,10 +232,10 @@ const MULTIPART: &str = "multipart/form-data";
 fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Problem> {
     let target = node.resolved()?;
     if !object::is_object(&target)? {
-        return Err(node.refuse("a form must have a schema with declared members"));
+        return Err(node.reject("a form must have a schema with declared members"));
     }
     if let Some(keyword) = union::beside(&target).next() {
-        return Err(target.need(keyword)?.refuse(
+        return Err(target.need(keyword)?.reject(
             "alternatives in a form are not supported, because they would not be checked; declare all members, and \
              check them in the handler",
         ));
@@ -247,9 +247,18 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
     let mut object = object::object(&target, &format!("{owner}Form"), derived)?;
     for field in &mut object.fields {
         field.list = Some(ListStyle::Repeated);
+        if field.ty == Type::Any {
+            // A member without a schema is text.
+            field.ty = Type::String(StringRules {
+                min_length: None,
+                max_length: None,
+                pattern: None,
+                format: None,
+            });
+        }
     }
     if let Others::Kept(field) = &object.others {
-        return Err(Problem::refused(
+        return Err(Problem::rejected(
             &field.pointer,
             "a form must declare all of its members",
         ));
@@ -258,7 +267,7 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
     embed::references(&target, &mut refers_to)?;
     Ok(Form {
         fields: object.fields,
-        closed: matches!(object.others, Others::Refused),
+        closed: matches!(object.others, Others::Rejected),
         name,
         inline: node.get("$ref").is_none(),
         schema: embed::embedded(target.value()),
@@ -270,21 +279,21 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
     let body = node.resolved()?;
     let optional = !body.flag("required")?;
     let raw = body.flag("x-raw-body")?;
-    let further_faults = body.flag("x-further-faults")?;
+    let further_errors = body.flag("x-further-faults")?;
     let content = body.need("content")?;
     let content = match content.members()?.as_slice() {
         [(media_type, media)] if responses::is_json(media_type) => {
             let schema = media.need("schema")?;
             BodyContent::Json(schema::named_type(&schema, &format!("{owner}Body"), derived)?)
         }
-        [("application/octet-stream" | FORM | MULTIPART, _)] if raw => {
-            return Err(body.refuse(
+        [_] if raw => {
+            return Err(body.reject(
                 "`x-raw-body` must be on a JSON body; handlers always receive the bytes of other \
                                     bodies",
             ));
         }
-        [(FORM | MULTIPART, _)] if optional => {
-            return Err(body.refuse("Dropshot does not support optional forms; add `required: true`"));
+        [(MULTIPART, _)] if optional => {
+            return Err(body.reject("Dropshot does not support optional multipart bodies; add `required: true`"));
         }
         [(MULTIPART, media)] => {
             if let Some(schema) = media.get("schema") {
@@ -294,23 +303,37 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
         }
         [(FORM, media)] => BodyContent::Form(form(&media.need("schema")?, owner, derived)?),
         [("application/octet-stream", _)] => BodyContent::Bytes,
+        [(_, media)] if is_bytes(media)? => BodyContent::Bytes,
         [(other, media)] => {
-            return Err(media.refuse(format!(
-                "the media type `{other}` is not supported for a body; use JSON, a form, multipart or \
-                 `application/octet-stream`"
+            return Err(media.reject(format!(
+                "the schema of a body with the media type `{other}` is not supported, because values would not be checked \
+                 against it; use JSON, or `type: string` without rules for a body that the handler reads"
             )));
         }
-        _ => return Err(content.refuse("a body must have exactly one media type")),
+        _ => return Err(content.reject(CHOOSE)),
     };
-    if further_faults && (optional || !matches!(content, BodyContent::Json(_))) {
-        return Err(body.refuse("`x-further-faults` must be on a required JSON body"));
+    if further_errors && (optional || !matches!(content, BodyContent::Json(_))) {
+        return Err(body.reject("`x-further-faults` must be on a required JSON body"));
     }
     Ok(RequestBody {
         content,
         raw,
-        further_faults,
+        further_errors,
         optional,
     })
+}
+
+/// Whether the schema of a media type allows any bytes.
+fn is_bytes(media: &Node<'_>) -> Result<bool, Problem> {
+    let Some(schema) = media.get("schema") else {
+        return Ok(true);
+    };
+    let schema = schema.resolved()?;
+    let is_string = matches!(schema.text_of("type")?, None | Some("string"));
+    let has_no_rules = |(key, _): &(&str, Node<'_>)| {
+        ["type", "format"].contains(key) || ANNOTATIONS.contains(key) || key.starts_with("x-")
+    };
+    Ok(is_string && schema.members()?.iter().all(has_no_rules))
 }
 
 /// Checks the schema of multipart parts, which only the handler reads. It may declare parts and their types, but no
@@ -328,7 +351,7 @@ fn parts(node: &Node<'_>) -> Result<(), Problem> {
             "required" => {}
             _ if KINDS.contains(&key) || key.starts_with("x-") || ANNOTATIONS.contains(&key) => {}
             _ => {
-                return Err(place.refuse(format!(
+                return Err(place.reject(format!(
                     "`{key}` of a part is not supported, because Dropshot does not check parts; remove it, and check \
                      the part in the handler"
                 )));

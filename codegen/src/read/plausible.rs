@@ -6,7 +6,7 @@ use crate::error::Problem;
 use crate::model::plausible::{KEYWORD, number};
 use crate::node::Node;
 
-/// Refuses ranges that are incomplete, empty, or for names that cannot occur.
+/// Rejects ranges that are incomplete, empty, or for names that cannot occur.
 ///
 /// # Errors
 /// The place of the first such range.
@@ -15,20 +15,20 @@ pub fn check(node: &Node<'_>, key_pattern: Option<&Pattern>, values_are_exact: b
         return Ok(());
     };
     if !values_are_exact {
-        return Err(ranges.refuse(
+        return Err(ranges.reject(
             "`x-plausible-range` must be on a map of numbers with `format: decimal`; remove it or \
                                   add the format",
         ));
     }
     for (name, range) in ranges.members()? {
         if key_pattern.is_some_and(|pattern| !pattern.is_match(name)) {
-            return Err(range.refuse(format!(
+            return Err(range.reject(format!(
                 "`{name}` does not match the `x-key-pattern` of this map; remove it"
             )));
         }
         for (key, place) in range.members()? {
             if !["minimum", "maximum"].contains(&key) {
-                return Err(place.refuse(format!(
+                return Err(place.reject(format!(
                     "`{key}` is not supported here; a range has `minimum` and `maximum`"
                 )));
             }
@@ -36,11 +36,11 @@ pub fn check(node: &Node<'_>, key_pattern: Option<&Pattern>, values_are_exact: b
         let bound = |key: &str| {
             let place = range
                 .get(key)
-                .ok_or_else(|| range.refuse("a range must have both `minimum` and `maximum`"))?;
-            number(place.value()).ok_or_else(|| place.refuse("must be a number"))
+                .ok_or_else(|| range.reject("a range must have both `minimum` and `maximum`"))?;
+            number(place.value()).ok_or_else(|| place.reject("must be a number"))
         };
         if bound("minimum")? > bound("maximum")? {
-            return Err(range.refuse("`minimum` must not exceed `maximum`; swap them"));
+            return Err(range.reject("`minimum` must not exceed `maximum`; swap them"));
         }
     }
     Ok(())

@@ -51,13 +51,13 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
         let code: u16 = match status {
             "4XX" | "5XX" => {
                 if let Some(place) = response.get("x-error-codes") {
-                    return Err(place.refuse("error codes must not be declared for a range; declare each status"));
+                    return Err(place.reject("error codes must not be declared for a range; declare each status"));
                 }
                 failures.add(&response, &format!("{owner}Error{status}"), derived)?;
                 continue;
             }
             _ => status.parse().map_err(|_| {
-                place.refuse(format!(
+                place.reject(format!(
                     "the range `{status}` is not supported; declare each status, or use `4XX` or `5XX`"
                 ))
             })?,
@@ -86,14 +86,15 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
                 failures.add(&response, &format!("{owner}Error{status}"), derived)?;
             }
             _ => {
-                return Err(place.refuse(format!(
+                return Err(place.reject(format!(
                     "the status {code} is not supported; use 101, 2xx, 3xx, 4xx or 5xx"
                 )));
             }
         }
     }
     if all.successes.is_empty() {
-        return Err(node.refuse("an operation must have a success response"));
+        // The document leaves the success open, as with `default`.
+        all.successes.push(success(None, ResponseContent::Whole, node)?);
     }
     all.error_type = failures.ty(node, owner, derived)?;
     Ok(all)
@@ -180,7 +181,7 @@ fn content<'a>(
             Ok(ResponseContent::Json(ident, (*media_type).to_string()))
         }
         [(media_type, _)] => Ok(ResponseContent::Bytes((*media_type).to_string())),
-        _ => Err(content.refuse("a response must have exactly one media type")),
+        _ => Err(content.reject(super::operation::CHOOSE)),
     }
 }
 
@@ -207,7 +208,7 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
                 docs: header.description()?,
                 required: header.flag("required")?,
                 schema: match header.get("schema") {
-                    Some(schema) => embed::alone(&schema, 0)?,
+                    Some(schema) => embed::alone(&schema, &[])?,
                     // The handler formats the value itself.
                     None => json!({ "type": "string" }),
                 },

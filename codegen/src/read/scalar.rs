@@ -24,23 +24,23 @@ const OF_NUMBERS: [&str; 7] = [
 /// # Errors
 /// The first part that is not supported.
 pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
+    // A value with rules for its text is kept as text.
+    let has_rules = ["minLength", "maxLength", "pattern"]
+        .iter()
+        .any(|key| node.get(key).is_some());
     match node.text_of("format")? {
         Some("decimal") => {
             allow(node, &["type", "format", "pattern", "x-decimal-places"])?;
             let places = node
                 .count("x-decimal-places")?
-                .ok_or_else(|| node.refuse("a string with `format: decimal` must have `x-decimal-places`"))?;
-            let places = u32::try_from(places).map_err(|_| node.refuse("`x-decimal-places` is too large"))?;
+                .ok_or_else(|| node.reject("a string with `format: decimal` must have `x-decimal-places`"))?;
+            let places = u32::try_from(places).map_err(|_| node.reject("`x-decimal-places` is too large"))?;
             Ok(Type::Decimal { places })
         }
-        Some("date-time") => plain(node, Type::DateTime),
-        Some("date") => plain(node, Type::Date),
-        Some("byte") => plain(node, Type::Bytes),
-        Some("uuid") => plain(node, Type::Uuid),
-        Some("binary") => {
-            Err(node
-                .refuse("a string with `format: binary` is not supported here; remove the format and use a `pattern`"))
-        }
+        Some("date-time") if !has_rules => plain(node, Type::DateTime),
+        Some("date") if !has_rules => plain(node, Type::Date),
+        Some("byte") if !has_rules => plain(node, Type::Bytes),
+        Some("uuid") if !has_rules => plain(node, Type::Uuid),
         format => {
             allow(node, &["type", "format", "minLength", "maxLength", "pattern"])?;
             let (min_length, max_length) = span(node, "minLength", "maxLength")?;
@@ -66,8 +66,8 @@ fn plain(node: &Node<'_>, ty: Type) -> Result<Type, Problem> {
 pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Option<usize>), Problem> {
     let (min, max) = (node.count(low)?, node.count(high)?);
     match (min, max) {
-        (Some(least), Some(most)) if least > most => {
-            Err(node.refuse(format!("no value can have `{low}: {least}` and `{high}: {most}`")))
+        (Some(min), Some(max)) if min > max => {
+            Err(node.reject(format!("no value can have `{low}: {min}` and `{high}: {max}`")))
         }
         _ => Ok((min, max)),
     }
@@ -80,9 +80,9 @@ pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Op
 pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
     let Some(place) = node.get(key) else { return Ok(None) };
     let text = place.text()?;
-    let refuse = |reason: String| place.refuse(format!("`{text}` is not a valid ECMAScript pattern: {reason}"));
-    regress::Regex::new(text).map_err(|error| refuse(error.text))?;
-    Pattern::compiled(text).map(Some).map_err(refuse)
+    let reject = |reason: String| place.reject(format!("`{text}` is not a valid ECMAScript pattern: {reason}"));
+    regress::Regex::new(text).map_err(|error| reject(error.text))?;
+    Pattern::compiled(text).map(Some).map_err(reject)
 }
 
 /// Reads a schema with `type: integer`.
@@ -92,7 +92,7 @@ pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
 pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     let not = node.get("not");
     if let Some(place) = not.as_ref().filter(|place| place.value() != &json!({})) {
-        return Err(place.refuse("on an integer, `not` is supported only as `not: {}`, with which Dropshot excludes 0"));
+        return Err(place.reject("on an integer, `not` is supported only as `not: {}`, with which Dropshot excludes 0"));
     }
     match not {
         Some(_) => allow(node, &[OF_NUMBERS.as_slice(), &["not"]].concat())?,
@@ -104,49 +104,44 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
         let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
         // Dropshot writes some integer bounds as `0.0`.
         let whole = whole.or_else(|| value.as_f64().filter(|it| it.fract() == 0.0).map(|it| it as i128));
-        whole.ok_or_else(|| place.refuse("must be an integer"))
+        whole.ok_or_else(|| place.reject("must be an integer"))
     })?;
     rules.not_zero = not.is_some();
     let (low, high) = kind.range();
-    let least = rules
+    let min = rules
         .minimum
         .map_or(low, |(bound, exclusive)| bound.saturating_add(exclusive.into()));
-    let most = rules
+    let max = rules
         .maximum
         .map_or(high, |(bound, exclusive)| bound.saturating_sub(exclusive.into()));
-    if least > high || most < low || rules.multiple_of.is_some_and(|unit| unit > high) {
+    if min > high || max < low || rules.multiple_of.is_some_and(|unit| unit > high) {
         let name = kind.name();
-        return Err(node.refuse(format!(
+        return Err(node.reject(format!(
             "the rules allow no value of this format, which ranges from {low} to {high} (`{name}`); use a wider format"
         )));
     }
-    if least > most {
-        return Err(node.refuse(format!("no value can have `minimum: {least}` and `maximum: {most}`")));
+    if min > max {
+        return Err(node.reject(format!("no value can have `minimum: {min}` and `maximum: {max}`")));
     }
     Ok(Type::Integer { kind, rules })
 }
 
-/// The Rust type of an integer, from its `format`.
+/// The Rust type of an integer, from its `format`. A format that does not exist in Rust does not restrict values.
 ///
 /// # Errors
-/// If the format is not one of integers.
+/// If the format is not a string.
 pub fn integer_kind(node: &Node<'_>) -> Result<IntegerKind, Problem> {
     Ok(match node.text_of("format")? {
         Some("int8") => IntegerKind::I8,
         Some("int16") => IntegerKind::I16,
         Some("int32") => IntegerKind::I32,
-        Some("int64" | "int") | None => IntegerKind::I64,
         Some("uint8") => IntegerKind::U8,
         Some("uint16") => IntegerKind::U16,
         Some("uint32") => IntegerKind::U32,
         Some("uint64" | "uint") => IntegerKind::U64,
         Some("int128") => IntegerKind::I128,
         Some("uint128") => IntegerKind::U128,
-        Some(other) => {
-            return Err(node.refuse(format!(
-                "the integer format `{other}` is not supported; use int8 to int128 or uint8 to uint128"
-            )));
-        }
+        _ => IntegerKind::I64,
     })
 }
 
@@ -163,7 +158,7 @@ fn number_rules<T: PartialOrd + Default>(
         None => None,
         Some(place) => match read(&place)? {
             unit if unit > T::default() => Some(unit),
-            _ => return Err(place.refuse("must be greater than 0")),
+            _ => return Err(place.reject("must be greater than 0")),
         },
     };
     Ok(NumberRules {
@@ -183,7 +178,7 @@ pub fn number(node: &Node<'_>) -> Result<Type, Problem> {
         allow(node, &["type", "format", "x-max-significant-digits"])?;
         let digits = node.count("x-max-significant-digits")?.unwrap_or(28);
         if !(1..=28).contains(&digits) {
-            return Err(node.refuse("`x-max-significant-digits` must be from 1 to 28"));
+            return Err(node.reject("`x-max-significant-digits` must be from 1 to 28"));
         }
         return Ok(Type::ExactNumber {
             max_significant_digits: u32::try_from(digits).unwrap_or(28),
@@ -191,7 +186,7 @@ pub fn number(node: &Node<'_>) -> Result<Type, Problem> {
     }
     allow(node, &OF_NUMBERS)?;
     let rules = number_rules(node, |place| {
-        place.value().as_f64().ok_or_else(|| place.refuse("must be a number"))
+        place.value().as_f64().ok_or_else(|| place.reject("must be a number"))
     })?;
     Ok(Type::Number(rules))
 }

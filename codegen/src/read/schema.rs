@@ -11,6 +11,7 @@ use super::embed::{embedded, references};
 use super::field::may_be_null;
 use super::keywords::{ANNOTATIONS, allow};
 use super::{enumerations, names, object, plausible, scalar, union};
+use crate::equivalent::is_of_another_type;
 use crate::error::Problem;
 use crate::model::plausible::KEYWORD;
 use crate::model::{MapRules, Shape, Type, TypeDefinition};
@@ -65,15 +66,13 @@ pub fn reference<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Problem> {
     if node.get("$ref").is_some() {
         return Ok(Some(node.clone()));
     }
-    let is_said_of_it =
+    let is_annotation_of_reference =
         |key: &str| key == "allOf" || ANNOTATIONS.contains(&key) && !["nullable", "default"].contains(&key);
-    let says_more = node.members()?.iter().any(|(key, _)| !is_said_of_it(key));
-    Ok(
-        match node.get("allOf").map(|list| list.items()).transpose()?.as_deref() {
-            Some([only]) if !says_more && only.get("$ref").is_some() => Some(only.clone()),
-            _ => None,
-        },
-    )
+    let has_other_keywords = node.members()?.iter().any(|(key, _)| !is_annotation_of_reference(key));
+    Ok(match node.all_of()?.as_deref() {
+        Some([only]) if !has_other_keywords && only.get("$ref").is_some() => Some(only.clone()),
+        _ => None,
+    })
 }
 
 /// Defines a type for the schema at `node`, with a name derived from `proposed`.
@@ -198,7 +197,7 @@ fn is_null(node: &Node<'_>) -> bool {
 pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
     if let Some(reference) = node.text_of("$ref")? {
         if let Some((key, place)) = node.members()?.into_iter().find(|(key, _)| *key != "$ref") {
-            return Err(place.refuse(format!(
+            return Err(place.reject(format!(
                 "OpenAPI 3.0 ignores `{key}` beside a `$ref`; wrap the reference in an `allOf`"
             )));
         }
@@ -214,19 +213,31 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
             allow(node, &["not"])?;
             return Ok(Type::Never);
         }
-        return Err(place.refuse("`not` is supported only as `not: {}`; declare a `type` instead"));
+        return Err(place.reject("`not` is supported only as `not: {}`; declare a `type` instead"));
     }
     if is_null(node) {
         allow(node, &["type", "enum"])?;
         return Ok(Type::Null);
     }
-    if let Some(all_of) = node.get("allOf") {
+    if let Some(parts) = node.all_of()? {
         // An `allOf` that adds a description, default or `nullable` to a reference.
-        return match all_of.items()?.as_slice() {
-            [] => Err(all_of.refuse("an `allOf` must have at least one part")),
+        return match parts.as_slice() {
+            [] if node.need("allOf")?.items()?.is_empty() => {
+                Err(node.need("allOf")?.reject("an `allOf` must have at least one part"))
+            }
+            [] => Ok(Type::Any),
             // A single part without members is equivalent to the schema itself.
             [only] if node.get("properties").is_none() && !is_inline_object(only)? => {
-                allow(node, &["allOf"])?;
+                let target = match object::is_object(only)? {
+                    true => Some("object"),
+                    false => only.resolved()?.text_of("type")?,
+                };
+                let is_same_type = target.is_some() && node.text_of("type")? == target;
+                let has_no_effect =
+                    |key: &&str| *key == "type" && is_same_type || target.is_some_and(|ty| is_of_another_type(key, ty));
+                let members = node.members()?.into_iter().map(|(key, _)| key);
+                let known: Vec<&str> = members.filter(has_no_effect).chain(["allOf"]).collect();
+                allow(node, &known)?;
                 ty(only, proposed, derived)
             }
             _ => Ok(Type::Named(derive(node, proposed, derived)?)),
@@ -240,7 +251,8 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
     }
     match node.text_of("type")? {
         None => {
-            allow(node, &[])?;
+            // A format that is not known restricts nothing.
+            allow(node, &["format"])?;
             Ok(Type::Any)
         }
         Some("string") => scalar::string(node),
@@ -253,7 +265,7 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         Some("array") => array(node, proposed, derived),
         Some("object") if object::is_object(node)? => Ok(Type::Named(derive(node, proposed, derived)?)),
         Some("object") => map(node, proposed, derived),
-        Some(other) => Err(node.refuse(format!("the type `{other}` does not exist in OpenAPI"))),
+        Some(other) => Err(node.reject(format!("the type `{other}` does not exist in OpenAPI"))),
     }
 }
 
@@ -314,13 +326,10 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
 pub fn inner(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
     let inner = ty(node, proposed, derived)?;
     if matches!(inner, Type::Decimal { .. }) {
-        return Err(node.refuse(
+        return Err(node.reject(
             "items and map values with `format: decimal` must be named schemas; move this schema to components/schemas \
              and refer to it",
         ));
-    }
-    if let Some(place) = node.get("default") {
-        return Err(place.refuse("an item or a map value must not have a default, because it cannot be omitted"));
     }
     Ok(match node.flag("nullable")? || may_be_null(node)? {
         true if inner != Type::Any => Type::Nullable(Box::new(inner)),

@@ -33,7 +33,7 @@ pub fn schemes(root: &Node<'_>) -> Result<Vec<SecurityScheme>, Problem> {
             },
             "mutualTLS" => SecurityKind::MutualTls,
             other => {
-                return Err(scheme.refuse(format!(
+                return Err(scheme.reject(format!(
                     "the security scheme type `{other}` does not exist in OpenAPI; use apiKey, http, oauth2 or \
                      openIdConnect"
                 )));
@@ -63,7 +63,7 @@ pub fn requirements(root: &Node<'_>, operation: &Node<'_>) -> Result<Vec<Vec<Req
         let mut together = Vec::new();
         for (name, scopes) in alternative.members()? {
             if known.as_ref().and_then(|known| known.get(name)).is_none() {
-                return Err(scopes.refuse(format!(
+                return Err(scopes.reject(format!(
                     "the security scheme `{name}` is not defined; define it in components/securitySchemes"
                 )));
             }

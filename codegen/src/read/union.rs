@@ -4,16 +4,18 @@ use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 use serde_json::Value;
 
+use super::field::may_be_null;
 use super::keywords::allow;
 use super::names::named;
+use super::object::Member;
 use super::schema::{self, Derived};
-use super::{kinds, names, object};
+use super::{kinds, names, object, scalar};
 use crate::error::Problem;
-use crate::model::{Alternative, Field, JoinedPart, Shape, Tagging, Type, Union};
+use crate::model::{Alternative, JoinedPart, Shape, Tagging, Type, Union};
 use crate::node::Node;
 
 /// The alternatives, and how they are distinguished.
-type Told = (Tagging, Vec<Alternative>);
+type Distinguished = (Tagging, Vec<Alternative>);
 
 const SCHEMAS: &str = "#/components/schemas/";
 
@@ -33,9 +35,9 @@ pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived)
     let list = node.need(keyword)?;
     let items = list.items()?;
     if items.is_empty() {
-        return Err(list.refuse(format!("a `{keyword}` must have at least one alternative")));
+        return Err(list.reject(format!("a `{keyword}` must have at least one alternative")));
     }
-    let (tagging, mut alternatives) = if node.get("discriminator").is_some() {
+    let (tagging, mut alternatives) = if is_discriminated(node, &items)? {
         discriminated(node, &items)?
     } else if let Some(alternatives) = by_name(&items, owner, derived)? {
         (Tagging::Name, alternatives)
@@ -77,7 +79,8 @@ pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Sha
         let list = node.need(keyword)?;
         let mut declared = Vec::new();
         for item in list.items()? {
-            declared.extend(fields(&item)?.into_iter().flatten().map(|field| field.name));
+            let members = object::declared(&item)?.into_iter().flatten();
+            declared.extend(members.map(|member| member.name.to_string()));
         }
         let proposed = format!("{owner}Alternative");
         let shape = union(node, keyword, &proposed, derived)?;
@@ -110,8 +113,23 @@ pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Sha
     Ok(Shape::Joined(parts))
 }
 
+/// Whether the `discriminator` identifies the alternatives: each is a named schema that requires it. Otherwise it is a
+/// hint, and the alternatives are distinguished as without it.
+fn is_discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<bool, Problem> {
+    let Some(discriminator) = node.get("discriminator") else {
+        return Ok(false);
+    };
+    let tag = discriminator.need("propertyName")?.text()?;
+    for item in items {
+        if schema::reference(item)?.is_none() || tag_field(item, tag)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Reads alternatives with a `discriminator`.
-fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
+fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Distinguished, Problem> {
     let discriminator = node.need("discriminator")?;
     let tag = discriminator.need("propertyName")?.text()?;
     let mut mapping = Vec::new();
@@ -128,18 +146,9 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
     let mut alternatives: Vec<Alternative> = Vec::new();
     let mut references = Vec::new();
     for item in items {
-        let reference = schema::reference(item)?;
-        let Some(reference) = reference
-            .as_ref()
-            .map(|node| node.text_of("$ref"))
-            .transpose()?
-            .flatten()
-        else {
-            return Err(item.refuse(
-                "the alternatives of a discriminator must be named schemas; move this one to \
-                                    components/schemas",
-            ));
-        };
+        let wrapped = schema::reference(item)?;
+        let reference = wrapped.as_ref().map(|node| node.text_of("$ref")).transpose()?.flatten();
+        let reference = reference.unwrap_or_default();
         let ident = named(reference, item)?;
         let mut values: Vec<String> = mapping
             .iter()
@@ -153,10 +162,10 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
             .iter()
             .find(|value| alternatives.iter().any(|known| known.values.contains(value)))
         {
-            return Err(item.refuse(format!("`{value}` already identifies another alternative")));
+            return Err(item.reject(format!("`{value}` already identifies another alternative")));
         }
         alternatives.push(Alternative {
-            tag_field: Some(tag_field(item, tag)?),
+            tag_field: tag_field(item, tag)?,
             docs: String::new(),
             content: Some(Type::Named(ident.clone())),
             ident,
@@ -168,90 +177,77 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
         .iter()
         .find(|(_, target, _)| !references.contains(&target.as_str()))
     {
-        return Err(place.refuse(format!(
+        return Err(place.reject(format!(
             "`{value}` refers to {target}, which is not one of the alternatives"
         )));
     }
     Ok((Tagging::Member(tag.to_string()), alternatives))
 }
 
-/// The member that identifies the alternative, which must be required and a string.
-fn tag_field(item: &Node<'_>, tag: &str) -> Result<Ident, Problem> {
-    let wrong = || {
-        item.refuse(format!(
-            "the discriminator `{tag}` must be a required member of this alternative, a string or an enumeration"
-        ))
-    };
-    let fields = fields(item)?.ok_or_else(wrong)?;
-    let field = fields.into_iter().find(|field| field.name == tag).ok_or_else(wrong)?;
-    // A named type must be a string enumeration, which `lint` checks.
-    let is_text = matches!(field.ty, Type::String(_) | Type::Named(_));
-    if !is_text || !field.required || field.nullable {
-        return Err(wrong());
-    }
-    Ok(field.ident)
-}
-
-/// The members of an alternative; `None` if it is not an object.
-fn fields(item: &Node<'_>) -> Result<Option<Vec<Field>>, Problem> {
-    let target = item.resolved()?;
-    if !object::is_object(&target)? {
+/// The member that identifies the alternative, if it is required and text.
+fn tag_field(item: &Node<'_>, tag: &str) -> Result<Option<Ident>, Problem> {
+    let mut members = object::declared(item)?.into_iter().flatten();
+    let Some(member) = members.find(|member| member.name == tag && member.required) else {
         return Ok(None);
-    }
-    let object = object::object(&target, "UnwrittenAlternative", &mut Vec::new())?;
-    Ok(Some(object.fields))
+    };
+    let node = &member.node;
+    let is_text = match node.text_of("type")? {
+        Some("string") if node.get("enum").is_none() => matches!(scalar::string(node)?, Type::String(_)),
+        // A named type must be a string enumeration, which `lint` checks.
+        _ => ["enum", "$ref", "allOf", "oneOf"]
+            .iter()
+            .any(|key| node.get(key).is_some()),
+    };
+    Ok(Some(member.ident).filter(|_| is_text && !may_be_null(node).unwrap_or(true)))
 }
 
 /// The only possible value of a member, from an enumeration with one value.
-fn constant(field: &Field) -> Option<&str> {
-    let values = field.schema.get("enum")?.as_array()?;
-    let is_plain = field.required && !field.nullable && matches!(field.ty, Type::Named(_));
-    match values.as_slice() {
-        [Value::String(value)] if is_plain => Some(value),
+fn constant<'a>(member: &Member<'a>) -> Result<Option<&'a str>, Problem> {
+    let values = member.node.get("enum").and_then(|list| list.value().as_array());
+    Ok(match values.map(Vec::as_slice) {
+        Some([Value::String(value)]) if member.required && !may_be_null(&member.node)? => Some(value),
         _ => None,
-    }
+    })
 }
 
 /// The member that every alternative requires with a different constant value.
 fn common_tag(items: &[Node<'_>]) -> Result<Option<String>, Problem> {
-    let mut candidates: Vec<(String, Vec<String>)> = Vec::new();
+    let mut candidates: Vec<(&str, Vec<&str>)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let Some(fields) = fields(item)? else { return Ok(None) };
-        let constants = fields.iter().filter_map(|field| Some((&field.name, constant(field)?)));
+        let Some(members) = object::declared(item)? else {
+            return Ok(None);
+        };
+        let mut constants = Vec::new();
+        for member in &members {
+            constants.extend(constant(member)?.map(|value| (member.name, value)));
+        }
         if index == 0 {
-            candidates = constants
-                .map(|(name, value)| (name.clone(), vec![value.to_string()]))
-                .collect();
+            candidates = constants.into_iter().map(|(name, value)| (name, vec![value])).collect();
             continue;
         }
-        let constants: Vec<_> = constants.collect();
         candidates.retain_mut(|(name, values)| {
             let value = constants
                 .iter()
-                .find(|(known, value)| *known == name && !values.iter().any(|known| known == value));
-            values.extend(value.map(|(_, value)| (*value).to_string()));
+                .find(|(known, value)| known == name && !values.contains(value));
+            values.extend(value.map(|(_, value)| *value));
             value.is_some()
         });
     }
     // A single alternative needs no tag.
-    Ok(candidates
-        .into_iter()
-        .next()
-        .map(|(name, _)| name)
-        .filter(|_| items.len() > 1))
+    let first = candidates.into_iter().next().filter(|_| items.len() > 1);
+    Ok(first.map(|(name, _)| name.to_string()))
 }
 
 /// Reads alternatives with serde's internal or adjacent tagging.
-fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived) -> Result<Told, Problem> {
+fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived) -> Result<Distinguished, Problem> {
     let mut alternatives = Vec::new();
     for item in items {
-        let target = item.resolved();
-        let is_joined = |node: &Node<'_>| beside(node).next().is_some();
-        let fields = fields(item)?.unwrap_or_default();
-        let Some(field) = fields.into_iter().find(|field| field.name == tag) else {
+        let is_joined = beside(&item.resolved()?).next().is_some();
+        let mut members = object::declared(item)?.into_iter().flatten();
+        let Some(member) = members.find(|member| member.name == tag) else {
             continue;
         };
-        let value = constant(&field).unwrap_or_default().to_string();
+        let value = constant(&member)?.unwrap_or_default().to_string();
         let ident = names::any_variant_name(&value, item);
         let content = schema::ty(item, &format!("{owner}{}", value.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
@@ -259,7 +255,7 @@ fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived
             docs: item.description()?,
             content: Some(content),
             // An alternative with its own unions has the member in a separate part.
-            tag_field: Some(field.ident).filter(|_| !target.as_ref().is_ok_and(is_joined)),
+            tag_field: Some(member.ident).filter(|_| !is_joined),
             values: vec![value],
         });
     }
@@ -340,7 +336,7 @@ fn called(item: &Node<'_>) -> Result<String, Problem> {
     if let Some(title) = item.text_of("title")? {
         return Ok(title.to_string());
     }
-    let wrapped = item.get("allOf").and_then(|list| list.items().ok()?.into_iter().next());
+    let wrapped = item.all_of()?.into_iter().flatten().next();
     let reference = wrapped.as_ref().unwrap_or(item).text_of("$ref")?;
     if let Some(reference) = reference {
         return Ok(reference.trim_start_matches(SCHEMAS).to_string());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::errors;
 use super::plan::{Plan, Template};
 use crate::emit::{self, Dispatch, Root};
 use crate::error::Problem;
@@ -51,13 +52,15 @@ const OF_THE_CRATE: &[(&str, &str)] = files! {
     "Cargo.toml" => "Cargo.toml.template",
     "README.md" => "README.md.template",
     "src/context.rs" => "src/context.rs.template",
-    "src/error.rs" => "src/error.rs.template",
     "src/gateway.rs" => "src/gateway.rs.template",
     "src/lib.rs" => "src/lib.rs.template",
     "src/main.rs" => "src/main.rs.template",
     "src/endpoints/mod.rs" => "src/endpoints/mod.rs.template",
     "tests/serving.rs" => "tests/serving.rs.template",
 };
+
+const DEFAULT_ERROR: &str = include_str!("../../templates/crate/src/error.rs.template");
+const DECLARED_ERROR: &str = include_str!("../../templates/crate/src/error_of_document.rs.template");
 
 const OF_EACH_OPERATION: &[(&str, &str)] = files! {
     "src/endpoints/{tag}/mod.rs.template" => "src/endpoints/{tag}/mod.rs.template",
@@ -111,8 +114,8 @@ pub fn init(
             "`{name}` is not a valid crate name; use letters, digits, `-` and `_`, and start with a letter"
         )));
     }
-    let is_taken = folder.read_dir().is_ok_and(|mut entries| entries.next().is_some());
-    if is_taken {
+    let is_occupied = folder.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    if is_occupied {
         return Err(Problem::Scaffold(format!(
             "{} is not empty; use a new folder",
             folder.display()
@@ -136,7 +139,13 @@ pub fn init(
         .iter()
         .any(|operation| operation.body.as_ref().is_some_and(|body| body.raw));
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let values = [
+    let error = errors::declared(api);
+    let about_error = match &error {
+        Some(_) => "the error type of all operations, with the body that the document declares",
+        None => "the error type of all operations; give it the body that your document declares",
+    };
+    let mut values = vec![
+        ("{{about_error}}", about_error.to_string()),
         ("{{crate}}", name.clone()),
         ("{{module}}", name.replace('-', "_")),
         ("{{spec}}", spec.to_string()),
@@ -153,9 +162,24 @@ pub fn init(
             },
         ),
     ];
+    let error_file = match &error {
+        Some(_) => DECLARED_ERROR,
+        None => DEFAULT_ERROR,
+    };
+    let always = match error {
+        Some(error) => {
+            let code = if error.has_code { "code" } else { "_code" };
+            values.push(("{{code}}", code.into()));
+            values.push(("{{error}}", error.ty));
+            values.push(("{{members}}", error.members));
+            error.always
+        }
+        None => vec!["message".into()],
+    };
+    values.push(("{{error_members}}", format!("{always:?}")));
     let mut plan = Plan::new(folder, Dispatch::Dropshot);
     plan.file(spec, text)?;
-    for (path, template) in OF_THE_CRATE {
+    for (path, template) in OF_THE_CRATE.iter().chain(&[("src/error.rs", error_file)]) {
         let text = values
             .iter()
             .fold((*template).to_string(), |text, (name, value)| text.replace(name, value));

@@ -59,7 +59,9 @@ impl Values {
                 BodyContent::Bytes => arguments.push(("body", bytes.into())),
                 BodyContent::Multipart => arguments.push(("body", "dropshot::MultipartBody".into())),
             }
-            if let (BodyContent::Json(_), true, Some((_, ty))) = (&body.content, body.optional, arguments.last_mut()) {
+            if let (BodyContent::Json(_) | BodyContent::Form(_), true, Some((_, ty))) =
+                (&body.content, body.optional, arguments.last_mut())
+            {
                 *ty = format!("Option<{ty}>");
             }
             if body.raw {

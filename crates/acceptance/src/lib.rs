@@ -1,6 +1,7 @@
-//! The six acceptance scenarios (SVC-7), run through the generated client as a device maker would, against any service: the
-//! sandbox at each of its starts, and whatever a partner certifies for its way to live. [`Outcomes`] are a table, an HTML page
-//! for people and a JUnit report for programs.
+//! The six acceptance scenarios (SVC-7), which run against any service through the generated client.
+//!
+//! The sandbox runs them at each start, and partners run them before they go live. The [`Outcomes`] can be printed as a table, and a
+//! [`Certificate`] writes them as an HTML page or a JUnit report.
 
 mod report;
 mod scenarios;

@@ -1,4 +1,4 @@
-//! Reports of how the scenarios went.
+//! Reports of the scenarios' outcomes.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -6,12 +6,12 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::scenarios::{Outcome, Outcomes, Target};
 
-/// How the scenarios went, against what, and when: what is handed over for the go-live. It holds no secret.
+/// The outcomes of a run with its service, key and time, which a partner hands in before the go-live. It contains no secret.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// Where the service is.
+    /// The service's URL.
     base_url: String,
-    /// The key's public id.
+    /// The key's public ID.
     key_id: String,
     at: DateTime<Utc>,
     outcomes: Outcomes,
@@ -28,7 +28,7 @@ code { font-size: .85em; overflow-wrap: anywhere; }
 @media (prefers-color-scheme: dark) { .passed { color: #4ac26b; } .failed { color: #ff7b72; } }";
 
 impl Certificate {
-    /// Of a run against this target that ended at this time.
+    /// Creates the certificate of a run against `target` that ended at `at`.
     pub fn new(target: &Target, at: DateTime<Utc>, outcomes: Outcomes) -> Self {
         Self {
             base_url: target.base_url.clone(),
@@ -38,15 +38,15 @@ impl Certificate {
         }
     }
 
-    /// How each scenario went.
+    /// Returns the outcomes.
     pub fn outcomes(&self) -> &Outcomes {
         &self.outcomes
     }
 
-    /// A page that stands by itself, for people.
+    /// Renders a self-contained HTML page.
     pub fn html(&self) -> String {
         let passed = self.outcomes.0.iter().filter(|outcome| outcome.passed).count();
-        let whole = self.outcomes.passed();
+        let all_passed = self.outcomes.passed();
         html! {
             (DOCTYPE)
             html lang="en" {
@@ -58,14 +58,14 @@ impl Certificate {
                 }
                 body {
                     h1 { "Acceptance scenarios" }
-                    p class=(class(whole)) { (passed) " of " (self.outcomes.0.len()) " passed" }
+                    p class=(class(all_passed)) { (passed) " of " (self.outcomes.0.len()) " passed" }
                     dl {
                         dt { "Service" } dd { code { (self.base_url) } }
                         dt { "Key" } dd { code { (self.key_id) } }
-                        dt { "When" } dd { (self.at.to_rfc3339_opts(SecondsFormat::Secs, true)) }
+                        dt { "Time" } dd { (self.at.to_rfc3339_opts(SecondsFormat::Secs, true)) }
                     }
                     table {
-                        thead { tr { th { "#" } th { "Scenario" } th { "Expected" } th { "Got" } th { "Request id" } } }
+                        thead { tr { th { "#" } th { "Scenario" } th { "Expected" } th { "Got" } th { "Request ID" } } }
                         tbody { @for outcome in &self.outcomes.0 { (row(outcome)) } }
                     }
                 }
@@ -74,10 +74,10 @@ impl Certificate {
         .into_string()
     }
 
-    /// A JUnit report, for what shows tests.
+    /// Renders a JUnit report.
     ///
     /// # Errors
-    /// It cannot be written as XML.
+    /// The report could not be serialized as XML.
     pub fn junit(&self) -> Result<String, quick_junit::SerializeError> {
         let mut suite = TestSuite::new("acceptance scenarios");
         suite.set_timestamp(self.at);
@@ -93,7 +93,7 @@ impl Certificate {
             };
             let mut case = TestCase::new(format!("{} {}", outcome.number, outcome.scenario), status);
             case.set_classname("acceptance").set_time(outcome.took);
-            case.set_system_out(format!("{} (request id {})", outcome.got, outcome.request_id));
+            case.set_system_out(format!("{} (request ID {})", outcome.got, outcome.request_id));
             suite.add_test_case(case);
         }
         let mut report = Report::new("partner certify");
@@ -132,6 +132,7 @@ mod tests {
             secret: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap(),
             branch_code: "ANK-01".to_owned(),
             plate: "34ABC123".to_owned(),
+            timeout: Duration::from_secs(15),
         };
         let outcome = |number, passed, got: &str| Outcome {
             number,
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn both_reports_tell_what_passed_and_escape_what_was_answered() {
+    fn both_reports_contain_and_escape_the_outcomes() {
         let html = certificate().html();
         assert!(html.contains("1 of 2 passed"), "{html}");
         assert!(html.contains("200 &lt;applied&gt; &amp; more"), "{html}");
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn no_report_holds_the_secret() {
+    fn no_report_contains_the_secret() {
         let certificate = certificate();
         let all = format!(
             "{certificate:?} {} {}",

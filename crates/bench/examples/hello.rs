@@ -1,18 +1,18 @@
-//! The yardstick of what HTTP costs here: Dropshot's own server with one endpoint that does nothing, and no log.
+//! The baseline for HTTP: Dropshot's own server with one trivial endpoint and no log.
 //!
-//! Prints the address it listens on, and serves until it is ended.
+//! Prints the address that it listens on, and serves until it is killed.
 
 use dropshot::{
     ApiDescription, ConfigDropshot, HttpError, HttpResponseOk, HttpServer, RequestContext, ServerBuilder, endpoint,
 };
 
-/// What it answers.
+/// The response.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 struct Hello {
     status: &'static str,
 }
 
-/// Answers at once.
+/// Responds at once.
 #[endpoint { method = GET, path = "/hello" }]
 async fn hello(_context: RequestContext<()>) -> Result<HttpResponseOk<Hello>, HttpError> {
     Ok(HttpResponseOk(Hello { status: "ok" }))

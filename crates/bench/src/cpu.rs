@@ -1,24 +1,24 @@
-//! Time that processes spent on the processors, from `/proc`.
+//! Processor time of processes, from `/proc`.
 
 use std::fs;
 use std::ops::Sub;
 
-/// Ticks a second in `/proc/<pid>/stat`: the kernel's USER_HZ, 100 wherever Linux runs.
-const TICKS: f64 = 100.0;
+/// Ticks per second in `/proc/<pid>/stat`: the kernel's USER_HZ, which is 100 on all common platforms.
+const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Seconds of processor time, of everything that takes part.
+/// Seconds of processor time of the participating processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu {
     /// The server under load.
     pub server: f64,
-    /// The cluster: its main process and all that it started.
+    /// The database cluster: its main process and the children of that.
     pub postgres: f64,
     /// The load generator: this process.
     pub own: f64,
 }
 
 impl Cpu {
-    /// What has been spent until now.
+    /// Returns the processor time until now.
     pub fn now(server: Option<u32>, postgres: u32) -> Self {
         Self {
             server: server.map_or(0.0, of_process),
@@ -40,26 +40,32 @@ impl Sub for Cpu {
     }
 }
 
-/// How many processes ran or waited for a processor on average over the last minute; 0 where that is not known.
+/// Returns the load average of the last minute; 0 if it is unknown.
 pub fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = text.split_whitespace().next();
     first.and_then(|average| average.parse().ok()).unwrap_or_default()
 }
 
-/// What `/proc/<pid>/stat` says of a process, in seconds.
+/// Times from `/proc/<pid>/stat`, in seconds.
 struct Stat {
     parent: u32,
     own: f64,
-    /// Of its children that have ended and been waited for.
+    /// Time of children that have ended and were waited for.
     ended: f64,
 }
 
 fn stat(process: &str) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The second field is the name in parentheses, which may hold anything.
+    // The second field is the name in parentheses, which may contain any characters.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |place: usize| fields.get(place)?.parse::<f64>().ok().map(|ticks| ticks / TICKS);
+    let ticks = |place: usize| {
+        fields
+            .get(place)?
+            .parse::<f64>()
+            .ok()
+            .map(|ticks| ticks / TICKS_PER_SECOND)
+    };
     Some(Stat {
         parent: fields.get(1)?.parse().ok()?,
         own: ticks(11)? + ticks(12)?,

@@ -1,4 +1,4 @@
-//! Why there is no measurement.
+//! Errors of the benchmark.
 
 use std::io;
 
@@ -7,36 +7,36 @@ use partner_api_store::DbError;
 use partner_api_store::pool::PoolSetupError;
 use thiserror::Error;
 
-/// Why there is no measurement.
+/// An error that prevents a measurement.
 #[derive(Debug, Error)]
 pub enum BenchError {
-    /// The private cluster does not start.
+    /// The private cluster failed to start.
     #[error(transparent)]
     Postgres(#[from] EmbeddedPostgresError),
-    /// The data cannot be made.
-    #[error("the data cannot be made: {0}")]
+    /// The data cannot be created.
+    #[error("failed to create the data: {0}")]
     Data(#[from] DbError),
-    /// The sandbox's data cannot be made.
-    #[error("the sandbox's data cannot be made: {0}")]
+    /// The sandbox's data cannot be created.
+    #[error("failed to create the sandbox's data: {0}")]
     Sandbox(#[from] partner_api_sandbox::SandboxError),
-    /// The pool that fills the database cannot be made.
+    /// The pool that fills the database cannot be created.
     #[error(transparent)]
     Pool(#[from] PoolSetupError),
-    /// A file, a process or a socket.
-    #[error("{what}: {source}")]
+    /// An operation on a file, a process or a socket failed.
+    #[error("failed to {what}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// Something is not as the benchmark needs it; the text says what.
+    /// Something else is not as the benchmark needs it.
     #[error("{0}")]
     Unexpected(String),
 }
 
 impl BenchError {
-    /// An operation of the system that failed.
+    /// Returns a function that wraps the error of an operation, such as "read a file".
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }

@@ -1,125 +1,128 @@
-//! The rounds: in each, every yardstick and every operation once, what is compared one after the other.
+//! The rounds of the measurement. Each measures every baseline and operation once, and runs compared ones one after the other.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::anatomy::Anatomy;
+use crate::baselines::{self, Baseline};
 use crate::error::BenchError;
+use crate::fixture::Fixture;
 use crate::load::{self, Load, Sample};
 use crate::operations::Operation;
 use crate::pgbench::Pgbench;
 use crate::servers::Server;
-use crate::world::World;
-use crate::yardsticks::{self, Yardstick};
+use crate::statement_costs::StatementCost;
 
-/// PostgreSQL's backends report what they count at most once a second, and then with their next statement.
-const SETTLED: Duration = Duration::from_millis(1_050);
-/// How long a load gives every one of them a next statement.
+/// The interval after which a backend of PostgreSQL reports its statistics with its next statement.
+const STATISTICS_INTERVAL: Duration = Duration::from_millis(1_050);
+/// The duration of a load that gives every backend a next statement.
 const REPORTING: Duration = Duration::from_millis(50);
 
-/// The list over the service whose log is off.
-pub const QUIET_LIST: &str = "list-without-log";
+/// The list operation on the service without its log.
+pub const LIST_WITHOUT_LOG: &str = "list-without-log";
 
-/// The list over the service that keeps no rows of its requests.
-pub const UNKEPT_LIST: &str = "list-without-request-log";
+/// The list operation on the service without the request log.
+pub const LIST_WITHOUT_REQUEST_LOG: &str = "list-without-request-log";
 
 /// The servers under load.
 pub struct Servers {
-    /// Bare Dropshot.
+    /// The minimal Dropshot server.
     pub hello: Server,
-    /// The service with everything on.
+    /// The service with all features enabled.
     pub service: Server,
     /// The service without its log.
-    pub quiet: Server,
-    /// The service without its request log in the database.
-    pub unkept: Server,
+    pub without_log: Server,
+    /// The service without the request log.
+    pub without_request_log: Server,
 }
 
-/// How it is measured.
+/// The parameters of a measurement.
 pub struct Plan<'a> {
-    /// Upon what.
-    pub world: &'a World,
-    /// Against whom.
+    /// The data.
+    pub fixture: &'a Fixture,
+    /// The servers.
     pub servers: &'a Servers,
-    /// With what for statements alone.
+    /// pgbench, for the baselines of statements.
     pub pgbench: &'a Pgbench,
     /// The operations.
     pub operations: &'a [Operation<'a>],
-    /// Only these names; empty: all.
+    /// The names to measure; empty means all.
     pub only: &'a [String],
-    /// How many rounds.
+    /// The number of rounds.
     pub rounds: usize,
-    /// How long each thing is measured in each of them.
+    /// The time of each measurement in a round.
     pub time: Duration,
     /// Connections to the servers.
     pub connections: usize,
 }
 
-/// What came of it.
+/// The results of a measurement.
 #[derive(Default)]
 pub struct Results {
-    /// What was measured, in its order.
+    /// The names of the measured operations and baselines, in order.
     pub names: Vec<&'static str>,
-    /// Runs a second by name, one for each round.
+    /// Runs per second by name, one for each round.
     pub rates: BTreeMap<&'static str, Vec<f64>>,
-    /// What the loads showed, by name, one for each round.
+    /// The samples of the loads by name, one for each round.
     pub samples: BTreeMap<&'static str, Vec<Sample>>,
-    /// Flushes of the write-ahead log a request, by name.
+    /// WAL flushes per request, by name.
     pub flushes: BTreeMap<&'static str, f64>,
     /// Statements and round trips, by name.
-    pub anatomy: BTreeMap<&'static str, Anatomy>,
-    /// What went wrong.
+    pub statement_costs: BTreeMap<&'static str, StatementCost>,
+    /// Wrong responses and other problems.
     pub problems: Vec<String>,
-    /// The count of flushes at the end of the step before, while nothing has flushed since.
+    /// The number of flushes at the end of the previous step, if nothing has flushed since.
     pub settled: Option<i64>,
 }
 
 enum Step<'a> {
     Load(&'static str, &'a Operation<'a>, &'a Server),
-    Statements(&'a Yardstick),
+    Statements(&'a Baseline),
 }
 
 impl Step<'_> {
     fn name(&self) -> &'static str {
         match self {
             Step::Load(name, ..) => name,
-            Step::Statements(yardstick) => yardstick.name,
+            Step::Statements(baseline) => baseline.name,
         }
     }
 }
 
-/// Measures.
+/// Runs all rounds.
 ///
 /// # Errors
-/// A yardstick cannot be run, or the database does not answer. Wrong answers are no error but among the problems.
-pub async fn measure(plan: &Plan<'_>, anatomy: BTreeMap<&'static str, Anatomy>) -> Result<Results, BenchError> {
+/// If a baseline cannot be run, or the database does not respond. Wrong responses are reported as problems instead.
+pub async fn measure(
+    plan: &Plan<'_>,
+    statement_costs: BTreeMap<&'static str, StatementCost>,
+) -> Result<Results, BenchError> {
     let steps = steps(plan);
     let mut scripts = BTreeMap::new();
     for step in &steps {
-        if let Step::Statements(yardstick) = step {
-            scripts.insert(yardstick.name, yardstick.script(plan.world).await?);
+        if let Step::Statements(baseline) = step {
+            scripts.insert(baseline.name, baseline.script(plan.fixture).await?);
         }
     }
     let mut results = Results {
         names: steps.iter().map(Step::name).collect(),
-        anatomy,
+        statement_costs,
         ..Results::default()
     };
     for round in 1..=plan.rounds {
         let is_last = round == plan.rounds;
         for step in &steps {
             let rate = match step {
-                Step::Statements(yardstick) => {
+                Step::Statements(baseline) => {
                     results.settled = None;
-                    let script = &scripts[yardstick.name];
+                    let script = &scripts[baseline.name];
                     let run = plan
                         .pgbench
-                        .run(script, plan.world.folder(), &plan.world.url, plan.time);
+                        .run(script, plan.fixture.folder(), &plan.fixture.url, plan.time);
                     run.await?
                 }
                 Step::Load(name, operation, server) => {
                     let load = Load {
-                        world: plan.world,
+                        fixture: plan.fixture,
                         operation,
                         address: server.address,
                         pid: server.pid,
@@ -128,7 +131,7 @@ pub async fn measure(plan: &Plan<'_>, anatomy: BTreeMap<&'static str, Anatomy>) 
                         time: plan.time,
                     };
                     let counts_flushes = is_last && operation.is_of_service();
-                    let sample = observed(plan, &load, name, counts_flushes, &mut results).await?;
+                    let sample = run_load(plan, &load, name, counts_flushes, &mut results).await?;
                     let rate = sample.rate();
                     results.samples.entry(name).or_default().push(sample);
                     rate
@@ -148,16 +151,16 @@ pub async fn measure(plan: &Plan<'_>, anatomy: BTreeMap<&'static str, Anatomy>) 
     Ok(results)
 }
 
-/// Operations, each after the yardstick of its statements.
+/// Returns the operations, each after the baseline of its statements.
 fn steps<'a>(plan: &'a Plan<'a>) -> Vec<Step<'a>> {
     let mut steps = Vec::new();
     for operation in plan.operations {
-        let yardsticks = yardsticks::ALL.iter();
+        let baselines = baselines::ALL.iter();
         steps.extend(
-            yardsticks
-                .filter(|yardstick| match yardstick.operation {
+            baselines
+                .filter(|baseline| match baseline.operation {
                     Some(name) => name == operation.name,
-                    // The minimal insert is what a recorded measurement is held against.
+                    // The minimal insert is the baseline of a pending measurement.
                     None => operation.name == "pending",
                 })
                 .map(Step::Statements),
@@ -170,16 +173,20 @@ fn steps<'a>(plan: &'a Plan<'a>) -> Vec<Step<'a>> {
         };
         steps.push(Step::Load(operation.name, operation, server));
         if operation.name == "list" {
-            steps.push(Step::Load(QUIET_LIST, operation, &servers.quiet));
-            steps.push(Step::Load(UNKEPT_LIST, operation, &servers.unkept));
+            steps.push(Step::Load(LIST_WITHOUT_LOG, operation, &servers.without_log));
+            steps.push(Step::Load(
+                LIST_WITHOUT_REQUEST_LOG,
+                operation,
+                &servers.without_request_log,
+            ));
         }
     }
     steps.retain(|step| plan.only.is_empty() || plan.only.iter().any(|name| name == step.name()));
     steps
 }
 
-/// A load, with the database's own count of flushes and records beside it.
-async fn observed(
+/// Runs a load, and compares the database's counts of flushes and records before and after it.
+async fn run_load(
     plan: &Plan<'_>,
     load: &Load<'_>,
     name: &'static str,
@@ -188,7 +195,7 @@ async fn observed(
 ) -> Result<Sample, BenchError> {
     let operation = load.operation;
     let recorded = match operation.records() {
-        true => Some(records(plan.world).await?),
+        true => Some(records(plan.fixture).await?),
         false => None,
     };
     let flushed = match results.settled.take() {
@@ -206,7 +213,7 @@ async fn observed(
         results.settled = Some(now);
     }
     if let Some(before) = recorded {
-        let recorded = records(plan.world).await? - before;
+        let recorded = records(plan.fixture).await? - before;
         if u64::try_from(recorded) != Ok(sample.acknowledged) {
             results.problems.push(format!(
                 "{name}: {} measurements were acknowledged, {recorded} recorded",
@@ -217,17 +224,17 @@ async fn observed(
     Ok(sample)
 }
 
-async fn records(world: &World) -> Result<i64, BenchError> {
-    Ok(world
+async fn records(fixture: &Fixture) -> Result<i64, BenchError> {
+    Ok(fixture
         .client
         .query_one("SELECT count(*) FROM measurements", &[])
         .await?
         .get(0))
 }
 
-/// The flushes until now, after every backend of the server under `load` has reported its own.
+/// Returns the number of flushes until now, after every backend of the server under `load` has reported its statistics.
 async fn flushes(plan: &Plan<'_>, load: &Load<'_>) -> Result<i64, BenchError> {
-    tokio::time::sleep(SETTLED).await;
+    tokio::time::sleep(STATISTICS_INTERVAL).await;
     if let Some(operation) = plan
         .operations
         .iter()
@@ -242,7 +249,7 @@ async fn flushes(plan: &Plan<'_>, load: &Load<'_>) -> Result<i64, BenchError> {
         load::run(&reporting).await;
     }
     Ok(plan
-        .world
+        .fixture
         .client
         .query_one("SELECT wal_sync FROM pg_stat_wal", &[])
         .await?

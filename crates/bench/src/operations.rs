@@ -1,4 +1,4 @@
-//! The operations that are measured: the request of each, and what its answer must be.
+//! The measured operations: their requests and the expected responses.
 
 use std::io::Write;
 
@@ -6,12 +6,12 @@ use rand::Rng;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::load::{Draft, Signing};
-use crate::world::{FULL_REPORTS, ONE_REPORT, OPEN_REPORTS, REPORTS, World, open_report, report};
+use crate::draft::{Draft, Signing};
+use crate::fixture::{FULL_REPORTS, Fixture, ONE_REPORT, OPEN_REPORTS, REPORTS, open_report, report};
 
 const ROOT: &str = "/api/v1/partner";
 
-/// What an operation asks for.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Hello,
@@ -34,19 +34,19 @@ enum Kind {
 pub struct Operation<'w> {
     /// Its name in the table and for `--only`.
     pub name: &'static str,
-    /// The status of a right answer.
+    /// The expected status.
     pub expected: u16,
-    /// A status that may come beside it, and how it comes about.
+    /// Another status that is allowed.
     pub tolerated: Option<u16>,
     kind: Kind,
-    world: &'w World,
-    /// The values of a measurement, as they stand in its body.
+    fixture: &'w Fixture,
+    /// The values of a measurement, as JSON.
     values: String,
 }
 
 impl<'w> Operation<'w> {
-    /// All of them. The names are those of the table.
-    pub fn all(world: &'w World) -> Vec<Self> {
+    /// Returns all operations.
+    pub fn all(fixture: &'w Fixture) -> Vec<Self> {
         [
             ("hello", Kind::Hello, 200),
             ("health", Kind::Health, 200),
@@ -67,25 +67,25 @@ impl<'w> Operation<'w> {
             name,
             expected,
             tolerated: match kind {
-                // The first of each connection is new.
+                // The first request of each connection is admitted.
                 Kind::Replay => Some(200),
-                // The one that the limit admits in its minute.
+                // The limit admits one request per minute.
                 Kind::OverLimit => Some(200),
                 _ => None,
             },
             kind,
-            world,
-            values: values(&world.points),
+            fixture,
+            values: values(&fixture.points),
         })
         .into()
     }
 
-    /// Whether the service answers it, and not the hello.
+    /// Returns whether the operation runs on the service instead of the minimal server.
     pub fn is_of_service(&self) -> bool {
         self.kind != Kind::Hello
     }
 
-    /// Whether each right answer stands for a recorded measurement.
+    /// Returns whether each correct response means that a measurement was recorded.
     pub fn records(&self) -> bool {
         matches!(self.kind, Kind::Pending | Kind::Applied | Kind::AppliedToOne)
     }
@@ -107,7 +107,7 @@ impl<'w> Operation<'w> {
                 match self.kind {
                     Kind::WrongSignature => draft.signing = Signing::Wrong,
                     Kind::Replay => draft.signing = Signing::Repeated,
-                    Kind::OverLimit => draft.sign_with(&self.world.limited),
+                    Kind::OverLimit => draft.sign_with(&self.fixture.limited),
                     _ => {}
                 }
             }
@@ -121,7 +121,7 @@ impl<'w> Operation<'w> {
                 path.push_str(&format!("{ROOT}/inspections/{}/{part}", report(draft.drawn)));
             }
             Kind::Pdf => {
-                let id = self.world.pdfs[random.random_range(0..self.world.pdfs.len())];
+                let id = self.fixture.pdfs[random.random_range(0..self.fixture.pdfs.len())];
                 path.push_str(&format!("{ROOT}/inspections/{id}/pdf"));
             }
             Kind::Pending | Kind::Applied | Kind::AppliedToOne => {
@@ -132,7 +132,7 @@ impl<'w> Operation<'w> {
                     Kind::AppliedToOne => ONE_REPORT,
                     _ => random.random_range(1_000..100_000),
                 };
-                // Of a province that no open report's plate has.
+                // No open report has a plate of this province.
                 let plate = if self.kind == Kind::Pending { "06PND" } else { "34BNC" };
                 draft.body.clear();
                 // Writing into a vector cannot fail.
@@ -140,7 +140,7 @@ impl<'w> Operation<'w> {
                     draft.body,
                     "{{\"branch_code\":\"{}\",\"plate\":\"{plate}{}\",\"external_id\":\"{}\",\"device_serial\":\"BRK2000-A\",\
                      \"measurements\":{{{}}}}}",
-                    self.world.branch_code,
+                    self.fixture.branch_code,
                     draft.drawn,
                     Uuid::new_v4().simple(),
                     self.values,
@@ -149,23 +149,23 @@ impl<'w> Operation<'w> {
         }
     }
 
-    /// Whether the body of an answer with the expected status is the one that was asked for.
+    /// Checks the body of a response with the expected status.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the body is wrong.
     pub fn check(&self, draft: &Draft<'_>, body: &[u8]) -> Result<(), String> {
         if self.kind == Kind::Pdf {
             let whole = body.starts_with(b"%PDF-") && body.trim_ascii_end().ends_with(b"%%EOF");
-            return whole.then_some(()).ok_or_else(|| "not a whole PDF".to_owned());
+            return whole.then_some(()).ok_or_else(|| "incomplete PDF".to_owned());
         }
-        let answer: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-        let items = |pointer: &str| answer.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len);
-        let is = |pointer: &str, wanted: &str| answer.pointer(pointer).and_then(Value::as_str) == Some(wanted);
+        let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let items = |pointer: &str| body.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len);
+        let is = |pointer: &str, wanted: &str| body.pointer(pointer).and_then(Value::as_str) == Some(wanted);
         let id = || report(draft.drawn).to_string();
         let right = match self.kind {
             Kind::Hello | Kind::Health => is("/status", "ok"),
-            Kind::Organizations => items("/data") == self.world.organizations.len(),
-            Kind::List => items("/data") == 25 && answer.pointer("/page/has_more") == Some(&Value::Bool(true)),
+            Kind::Organizations => items("/data") == self.fixture.organizations.len(),
+            Kind::List => items("/data") == 25 && body.pointer("/page/has_more") == Some(&Value::Bool(true)),
             Kind::Detail => is("/id", &id()),
             Kind::Forms => is("/inspection_id", &id()) && items("/forms") > 0 && items("/forms/0/points") > 0,
             Kind::Photos => is("/inspection_id", &id()) && items("/photos") > 0,
@@ -173,7 +173,7 @@ impl<'w> Operation<'w> {
             Kind::Applied | Kind::AppliedToOne => {
                 is("/data/status", "applied")
                     && is("/data/inspection_id", &open_report(draft.drawn).to_string())
-                    && items("/data/applied_points") >= self.world.points.len()
+                    && items("/data/applied_points") >= self.fixture.points.len()
             }
             Kind::WrongSignature => is("/error/code", "invalid_signature"),
             Kind::Replay => is("/error/code", "replay_detected"),
@@ -182,11 +182,11 @@ impl<'w> Operation<'w> {
         };
         right
             .then_some(())
-            .ok_or_else(|| format!("not the answer to {}", draft.path))
+            .ok_or_else(|| format!("wrong response to {}", draft.path))
     }
 }
 
-/// Small ones, which are plausible in every point's unit.
+/// Returns small values, which are plausible in the unit of every point.
 fn values(points: &[String]) -> String {
     let values = points.iter().zip(1..);
     let values: Vec<String> = values

@@ -1,4 +1,4 @@
-//! Statements alone, without the service: pgbench, PostgreSQL's own load generator.
+//! Runs statements without the service, with PostgreSQL's own load generator pgbench.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,29 +12,29 @@ use crate::error::BenchError;
 /// pgbench's threads.
 const THREADS: u32 = 2;
 
-/// What every session is set to, as the service's are (`partner_api_store::pool`).
+/// The settings of each session, equal to the service's (`partner_api_store::pool`).
 const SESSION: &str = "-c synchronous_commit=on -c plan_cache_mode=force_generic_plan";
 
-/// A script, prepared once in each session and then executed again and again.
+/// A script, which is prepared once in each session and then executed repeatedly.
 pub struct Script {
     /// Its text.
     pub text: String,
-    /// Variables, name and value.
+    /// Names and values of variables.
     pub variables: Vec<(&'static str, String)>,
-    /// Sessions at once.
+    /// The number of concurrent sessions.
     pub clients: usize,
 }
 
-/// The pgbench of this machine.
+/// The installed pgbench.
 pub struct Pgbench {
     program: PathBuf,
 }
 
 impl Pgbench {
-    /// Finds it beside the server's programs or on the PATH.
+    /// Finds pgbench beside the server's programs or on the PATH.
     ///
     /// # Errors
-    /// It is not there.
+    /// If it is not installed.
     pub fn find() -> Result<Self, BenchError> {
         standard_folders()
             .into_iter()
@@ -46,10 +46,11 @@ impl Pgbench {
             })
     }
 
-    /// How often a second the script ran. Its variable `base` is a number from which a million runs each are free for ids.
+    /// Runs the script, and returns its runs per second. The variable `base` is the first number of a range that the script can
+    /// use for IDs: a million for each client.
     ///
     /// # Errors
-    /// A statement failed; the message says which.
+    /// If a statement failed.
     pub async fn run(&self, script: &Script, folder: &Path, url: &str, time: Duration) -> Result<f64, BenchError> {
         let file = folder.join("script.sql");
         tokio::fs::write(&file, &script.text)
@@ -76,9 +77,9 @@ impl Pgbench {
             .output()
             .await
             .map_err(BenchError::io(format!("run {}", self.program.display())))?;
-        let said = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         let value = |name: &str| {
-            let rest = said.lines().find_map(|line| line.strip_prefix(name))?;
+            let rest = stdout.lines().find_map(|line| line.strip_prefix(name))?;
             rest.split_whitespace().next()?.parse::<f64>().ok()
         };
         let failed = value("number of failed transactions: ").unwrap_or_default();
@@ -86,7 +87,7 @@ impl Pgbench {
             Some(rate) if output.status.success() && failed == 0.0 => Ok(rate),
             _ => Err(BenchError::Unexpected(format!(
                 "pgbench failed:\n{}\n{}",
-                said,
+                stdout,
                 String::from_utf8_lossy(&output.stderr)
             ))),
         }

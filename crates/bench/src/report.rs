@@ -1,26 +1,29 @@
-//! The results as Markdown, and the file that keeps them.
+//! The results as Markdown, and the file with the results of all runs.
 
 use std::fmt::Write;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::bars::{self, spread};
 use crate::error::BenchError;
 use crate::measure::Results;
+use crate::targets::{self, min_median_max};
 
 /// The head of a new file.
-const HEAD: &str = "# What the service costs\n\n\
-    Written by `script/bench`, which says with `--help` what it measures and how. All that is compared was measured in turn in\n\
-    the same run, on one machine that ran the load, the service and the database at once: the ratios are what counts, the\n\
-    numbers a second are that machine's. `sql-…` is pgbench with the service's own statements, the sum bound of an operation\n\
-    `1 / (1/sql + 1/hello)`. Nothing is traded for speed: `fsync` and `synchronous_commit` are on, the log goes to a file, and\n\
-    every answer's status, and of one in 64 the body, is checked.\n";
+const HEAD: &str = "# Benchmarks\n\n\
+    `script/bench` writes the tables on this page; its `--help` explains what it measures and how. All values in a section were\n\
+    measured alternately in the same run, on one machine that ran the load, the service and the database. Compare the ratios; the\n\
+    absolute numbers are specific to that machine.\n\n\
+    - `hello` is a minimal HTTP server without a database.\n\
+    - `sql-…` is pgbench with the service's own statements.\n\
+    - The sum bound of an operation is `1 / (1/sql + 1/hello)`.\n\n\
+    No durability is traded for speed: `fsync` and `synchronous_commit` are on, and the log is written to a file. The benchmark\n\
+    checks the status of every response, and the body of one in 64.\n";
 
-/// How something was measured, line by line.
+/// The conditions of a measurement, as names and values.
 pub struct Conditions(pub Vec<(&'static str, String)>);
 
-/// The tables.
+/// Formats the tables.
 pub fn markdown(conditions: &Conditions, results: &Results) -> String {
     let mut text = String::new();
     for (name, value) in &conditions.0 {
@@ -28,23 +31,23 @@ pub fn markdown(conditions: &Conditions, results: &Results) -> String {
     }
     line(
         &mut text,
-        "\n| Ratio | min | median | max | bar | |\n|---|--:|--:|--:|---|---|",
+        "\n| Ratio | min | median | max | target | |\n|---|--:|--:|--:|---|---|",
     );
-    for bar in bars::lines(results) {
-        let [least, middle, greatest] = bar.values.map(number);
-        let met = if bar.met { "met" } else { "**missed**" };
+    for target in targets::lines(results) {
+        let [min, median, max] = target.values.map(number);
+        let met = if target.met { "met" } else { "**missed**" };
         line(
             &mut text,
             &format!(
-                "| {} | {least} | {middle} | {greatest} | {} | {met} |",
-                bar.name, bar.bar
+                "| {} | {min} | {median} | {max} | {} | {met} |",
+                target.name, target.target
             ),
         );
     }
     line(
         &mut text,
-        "\nRuns a second; microseconds of processor time a request of the server, of PostgreSQL and of the load generator;\n\
-         statements and round trips of one request, flushes of the write-ahead log at all connections.\n\n\
+        "\nRuns per second; microseconds of processor time per request of the server, PostgreSQL and the load generator;\n\
+         statements and round trips per request with one connection; WAL flushes per request with all connections.\n\n\
          | | min | median | max | server | PostgreSQL | generator | statements | round trips | flushes |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     );
@@ -52,39 +55,39 @@ pub fn markdown(conditions: &Conditions, results: &Results) -> String {
         let rates = results
             .rates
             .get(name)
-            .and_then(|rates| spread(rates))
+            .and_then(|rates| min_median_max(rates))
             .unwrap_or_default();
-        let [least, middle, greatest] = rates.map(|rate| format!("{rate:.0}"));
+        let [min, median, max] = rates.map(|rate| format!("{rate:.0}"));
         let [server, postgres, own] = match results.samples.get(name) {
             None => [String::new(), String::new(), String::new()],
             Some(samples) => [0, 1, 2].map(|part| {
                 let micros: Vec<f64> = samples.iter().map(|sample| sample.micros()[part]).collect();
-                spread(&micros).map_or_else(String::new, |[_, middle, _]| format!("{middle:.0}"))
+                min_median_max(&micros).map_or_else(String::new, |[_, median, _]| format!("{median:.0}"))
             }),
         };
-        let anatomy = results.anatomy.get(name);
+        let cost = results.statement_costs.get(name);
         let shown = |value: Option<f64>| value.map_or_else(String::new, number);
-        let statements = shown(anatomy.map(|anatomy| anatomy.statements));
-        let round_trips = shown(anatomy.map(|anatomy| anatomy.round_trips));
+        let statements = shown(cost.map(|cost| cost.statements));
+        let round_trips = shown(cost.map(|cost| cost.round_trips));
         let flushes = shown(results.flushes.get(name).copied());
         line(
             &mut text,
             &format!(
-                "| {name} | {least} | {middle} | {greatest} | {server} | {postgres} | {own} | {statements} | {round_trips} | \
+                "| {name} | {min} | {median} | {max} | {server} | {postgres} | {own} | {statements} | {round_trips} | \
                  {flushes} |"
             ),
         );
     }
     for problem in &results.problems {
-        line(&mut text, &format!("\nWrong: {problem}"));
+        line(&mut text, &format!("\nError: {problem}"));
     }
     text
 }
 
-/// Writes a section with this title into the file, in place of one that is there.
+/// Writes a section with this title to the file, and replaces an existing one.
 ///
 /// # Errors
-/// The file cannot be read or written.
+/// If the file cannot be read or written.
 pub fn write(path: &Path, title: &str, section: &str) -> Result<(), BenchError> {
     let shown = path.display();
     let present = match fs::read_to_string(path) {
@@ -93,7 +96,7 @@ pub fn write(path: &Path, title: &str, section: &str) -> Result<(), BenchError> 
         Err(error) => return Err(BenchError::io(format!("read {shown}"))(error)),
     };
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(BenchError::io(format!("make {}", folder.display())))?;
+        fs::create_dir_all(folder).map_err(BenchError::io(format!("create {}", folder.display())))?;
     }
     fs::write(path, replaced(&present, title, section)).map_err(BenchError::io(format!("write {shown}")))
 }
@@ -130,7 +133,7 @@ mod tests {
     use super::replaced;
 
     #[test]
-    fn a_section_takes_the_place_of_the_one_of_its_title_and_others_stay() {
+    fn a_section_replaces_the_one_with_its_title_and_others_stay() {
         let one = replaced("# Head\n", "Before", "a\n");
         assert_eq!(one, "# Head\n\n## Before\n\na\n");
         let two = replaced(&one, "After", "b");

@@ -1,4 +1,4 @@
-//! The servers under load, as processes of their own: the service, and the hello of `examples/hello.rs`.
+//! The servers under load, which run as separate processes: the service, and the minimal server of `examples/hello.rs`.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -13,21 +13,21 @@ use tokio::process::{Child, Command};
 
 use crate::error::BenchError;
 
-/// How long a server may take to listen, migrations included.
-const START: Duration = Duration::from_secs(60);
-/// How long a server may take to end.
-const STOP: Duration = Duration::from_secs(30);
+/// The timeout for a server to start, including migrations.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// The timeout for a server to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running server. Dropped, it is killed; [`Server::stop`] lets it end in order.
+/// A running server. Dropping it kills the process; [`Server::stop`] shuts it down gracefully.
 pub struct Server {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
-    /// Its process.
+    /// Its process ID.
     pub pid: u32,
     child: Child,
 }
 
-/// What the service is started with beside its defaults.
+/// The options of the service.
 pub struct ServiceSetup<'a> {
     /// `partner-api`, a release build.
     pub binary: &'a Path,
@@ -35,22 +35,22 @@ pub struct ServiceSetup<'a> {
     pub url: &'a str,
     /// The master key, 64 hex digits.
     pub master_key: &'a str,
-    /// Photos and PDFs.
+    /// The folder of photos and PDFs.
     pub storage: &'a Path,
-    /// Where its log goes.
+    /// The file of the log.
     pub log: &'a Path,
-    /// `info`, as it is by default, or `off`.
+    /// `info`, the default, or `off`.
     pub log_level: &'a str,
-    /// `on`, as it is by default, or `off`.
+    /// `on`, the default, or `off`.
     pub request_log: &'a str,
 }
 
 impl Server {
-    /// Starts the service as it is deployed: its log into a file as JSON, its own defaults for everything but the limit
-    /// per address, which one machine's load would meet at once.
+    /// Starts the service with a JSON log in a file and default settings. Only the limit per address is disabled, because all
+    /// load comes from one address.
     ///
     /// # Errors
-    /// It does not start; the message names its log.
+    /// If it does not start. The message contains its log.
     pub async fn service(setup: &ServiceSetup<'_>) -> Result<Self, BenchError> {
         let shown = setup.log.display();
         let log = File::create(setup.log).map_err(BenchError::io(format!("write {shown}")))?;
@@ -73,6 +73,7 @@ impl Server {
             ])
             .args(["--log-level", setup.log_level, "--request-log", setup.request_log])
             .args(["--listen", &address.to_string(), "--internal-listen", "127.0.0.1:0"])
+            .args(["--inspectors-listen", "off"])
             .arg("--storage-dir")
             .arg(setup.storage)
             .env("PARTNER_API_DATABASE_URL", setup.url)
@@ -81,25 +82,25 @@ impl Server {
             .stdout(Stdio::null())
             .stderr(log);
         let mut server = Self::spawn(command, setup.binary, address)?;
-        let deadline = Instant::now() + START;
+        let deadline = Instant::now() + START_TIMEOUT;
         while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
             let ended = server
                 .child
                 .try_wait()
                 .map_err(BenchError::io("wait for the service"))?;
             if ended.is_some() || Instant::now() > deadline {
-                let said = std::fs::read_to_string(setup.log).unwrap_or_default();
-                return Err(BenchError::Unexpected(format!("the service did not start:\n{said}")));
+                let log = std::fs::read_to_string(setup.log).unwrap_or_default();
+                return Err(BenchError::Unexpected(format!("the service did not start:\n{log}")));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(server)
     }
 
-    /// Starts the hello.
+    /// Starts the minimal server.
     ///
     /// # Errors
-    /// It does not start.
+    /// If it does not start.
     pub async fn hello(binary: &Path) -> Result<Self, BenchError> {
         let mut command = Command::new(binary);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -107,12 +108,13 @@ impl Server {
         let mut line = String::new();
         if let Some(output) = server.child.stdout.take() {
             let read = BufReader::new(output).read_line(&mut line).await;
-            read.map_err(BenchError::io("read from the hello"))?;
+            read.map_err(BenchError::io("read from the minimal server"))?;
         }
-        server.address = line
-            .trim()
-            .parse()
-            .map_err(|_| BenchError::Unexpected(format!("the hello said {line:?} and not where it listens")))?;
+        server.address = line.trim().parse().map_err(|_| {
+            BenchError::Unexpected(format!(
+                "the minimal server must print its address, but printed {line:?}"
+            ))
+        })?;
         Ok(server)
     }
 
@@ -123,18 +125,18 @@ impl Server {
             .map_err(BenchError::io(format!("run {}", binary.display())))?;
         let pid = child
             .id()
-            .ok_or_else(|| BenchError::Unexpected(format!("{} ended at once", binary.display())))?;
+            .ok_or_else(|| BenchError::Unexpected(format!("{} exited at once", binary.display())))?;
         Ok(Self { address, pid, child })
     }
 
-    /// Ends it in order.
+    /// Shuts the server down gracefully.
     pub async fn stop(mut self) {
         let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) else {
             return;
         };
-        // Whatever fails here, dropping it kills it.
+        // If this fails, dropping the child kills it.
         let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
-        let _ = tokio::time::timeout(STOP, self.child.wait()).await;
+        let _ = tokio::time::timeout(STOP_TIMEOUT, self.child.wait()).await;
     }
 }
 

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_contradicts_itself_nowhere() {
+    fn the_command_line_definition_is_consistent() {
         Cli::command().debug_assert();
     }
 
@@ -187,7 +187,7 @@ mod tests {
     /// `script/sandbox --help` prints the file, so that help does not wait for a build.
     #[cfg(feature = "sandbox")]
     #[test]
-    fn the_scripts_help_of_the_sandbox_is_the_programs() {
+    fn the_sandbox_help_of_the_script_equals_that_of_the_program() {
         let mut program = Cli::command().term_width(100);
         program.build();
         let help = program

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser};
 use partner_api::config::{Config, ServeArgs};
 use partner_api::logging;
-use partner_api::startup::{Beside, OpenDatabase, StopSignals, serve};
+use partner_api::startup::{Extensions, OpenDatabase, StopSignals, serve};
 use partner_api_gateway::pages::Pages;
 use partner_api_terminal::manual;
 
@@ -56,13 +56,13 @@ fn pages() -> Pages {
     Pages::default()
 }
 
-fn beside() -> Beside {
-    Beside {
+fn extensions() -> Extensions {
+    Extensions {
         pages: Box::new(|_| pages()),
         #[cfg(feature = "inspectors")]
-        internal_routes: Some(partner_api_inspector::serve),
+        inspector_routes: Some(partner_api_inspector::serve),
         #[cfg(not(feature = "inspectors"))]
-        internal_routes: None,
+        inspector_routes: None,
     }
 }
 
@@ -70,12 +70,12 @@ async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(args)?;
     let _log = logging::init(&config.options.log_level, config.options.log_format)?;
     let master_key = config.master_key()?;
-    let mut stop = StopSignals::listen_and_outlive_hangups()?;
+    let mut stop = StopSignals::listen_and_survive_hangups()?;
     let database = OpenDatabase::open(&config).await?;
     for migration in &database.applied {
-        tracing::info!(migration, "migration applied");
+        tracing::info!(migration, "applied a migration");
     }
-    let running = match serve(&config, &database, master_key, beside()).await {
+    let running = match serve(&config, &database, master_key, extensions()).await {
         Ok(running) => running,
         Err(error) => {
             database.close().await;
@@ -84,7 +84,7 @@ async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     };
     stop.received().await;
     if let Some(drain) = config.options.drain {
-        tracing::info!(%drain, "draining: /ready answers 503 and requests are still served");
+        tracing::info!(%drain, "draining: /ready returns 503 and requests are still served");
         running.set_not_ready();
         let _ = tokio::time::timeout(*drain, stop.received()).await;
     }

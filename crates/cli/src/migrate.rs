@@ -15,9 +15,9 @@ use crate::cli::MigrateArgs;
 /// A row of `--status`.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Line(Migration);
+struct StatusRow(Migration);
 
-impl Row for Line {
+impl Row for StatusRow {
     const COLUMNS: &'static [&'static str] = &["MIGRATION", "APPLIED"];
 
     fn cells(&self) -> Vec<String> {
@@ -32,7 +32,7 @@ impl Row for Line {
 pub(crate) async fn run(args: &MigrateArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(&args.serve)?;
     if args.status || args.dry_run {
-        let database = CommandDatabase::open_as_it_is(&config).await?;
+        let database = CommandDatabase::open_unchecked(&config).await?;
         let migrations = status(&database.target).await;
         database.close().await;
         return print(migrations?, args);
@@ -49,18 +49,18 @@ pub(crate) async fn run(args: &MigrateArgs) -> Result<ExitCode, Failure> {
 
 fn print(migrations: Vec<Migration>, args: &MigrateArgs) -> Result<ExitCode, Failure> {
     if args.status {
-        let lines: Vec<_> = migrations.into_iter().map(Line).collect();
-        Output::rows(&lines, "This program has no migrations.").print(args.json)?;
+        let rows: Vec<_> = migrations.into_iter().map(StatusRow).collect();
+        Output::rows(&rows, "This program has no migrations.").print(args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let lacking: Vec<_> = migrations
+    let pending: Vec<_> = migrations
         .iter()
         .filter(|migration| migration.applied_on.is_none())
         .collect();
-    if lacking.is_empty() {
+    if pending.is_empty() {
         println!("The schema is up to date.");
     }
-    for migration in lacking {
+    for migration in pending {
         println!("-- pending: {}\n{}", migration.name, migration.sql.trim_end());
     }
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use partner_api::gateway::public::{SPEC_JSON, SPEC_YAML};
-use partner_api_gateway::pages::{FOLDER, Keep, Page, Pages};
+use partner_api_gateway::pages::{Caching, FOLDER, Page, Pages};
 use partner_api_site::{FILES, File};
 
 use crate::Failure;
@@ -24,10 +24,10 @@ pub fn pages() -> Pages {
     {
         let page = Page {
             content_type,
-            keep: if *immutable {
-                Keep::ForEver
+            caching: if *immutable {
+                Caching::Immutable
             } else {
-                Keep::UntilAskedAgain
+                Caching::Revalidate
             },
             body: Bytes::from_static(bytes),
             gzip: Some(Bytes::from_static(gzip)),

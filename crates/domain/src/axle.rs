@@ -1,11 +1,11 @@
-//! What follows from the two sides of an axle: their sum and their difference, judged by limits of their own (MEA-18).
+//! Values computed from the two sides of an axle: their sum and their difference, which have separate limits (MEA-18).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::threshold::{self, Bounds, PointStatus};
 
-/// The pairs of measurement points, by their codes without `_LEFT` and `_RIGHT`, and whether the sides add up to something:
-/// forces do, efficiencies do not.
+/// The pairs of measurement points: their code without `_LEFT` and `_RIGHT`, and whether their sum is meaningful. Forces can be
+/// added, efficiencies cannot.
 pub const PAIRS: [(&str, bool); 5] = [
     ("BRAKE_FRONT", true),
     ("BRAKE_REAR", true),
@@ -14,32 +14,32 @@ pub const PAIRS: [(&str, bool); 5] = [
     ("SUSP_REAR", false),
 ];
 
-/// A value that no device sends, and what it means.
+/// A computed value, which devices do not send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Computed {
-    /// Its code, by which an organisation sets its limits: `BRAKE_FRONT_SUM`, `BRAKE_FRONT_DIFFERENCE`.
+    /// The code, for which an organization sets limits, such as `BRAKE_FRONT_SUM` or `BRAKE_FRONT_DIFFERENCE`.
     pub code: String,
-    /// The sum in the unit of its sides, or the difference in percent.
+    /// The sum in the unit of the sides, or the difference in percent.
     pub value: Decimal,
-    /// Whether it is a difference.
+    /// Whether the value is a difference.
     pub is_difference: bool,
-    /// The limits that decide.
+    /// The limits of the value.
     pub bounds: Option<Bounds>,
-    /// What they say; none without limits.
+    /// The status of the value; `None` without limits.
     pub status: Option<PointStatus>,
 }
 
-/// The sums and differences of all pairs of which both sides have a value; `value_of` and `bounds_of` look up by code.
+/// Computes the sums and differences of all pairs whose sides both have a value. `value_of` and `bounds_of` look up by code.
 pub fn computed(
     value_of: impl Fn(&str) -> Option<Decimal>,
     bounds_of: impl Fn(&str) -> Option<Bounds>,
 ) -> Vec<Computed> {
     let mut all = Vec::new();
-    for (stem, adds_up) in PAIRS {
+    for (stem, has_sum) in PAIRS {
         let sides = value_of(&format!("{stem}_LEFT")).zip(value_of(&format!("{stem}_RIGHT")));
         let Some((left, right)) = sides else { continue };
         let values = [
-            (adds_up, format!("{stem}_SUM"), left.checked_add(right), false),
+            (has_sum, format!("{stem}_SUM"), left.checked_add(right), false),
             (true, format!("{stem}_DIFFERENCE"), difference(left, right), true),
         ];
         for (is_wanted, code, value, is_difference) in values {
@@ -58,21 +58,21 @@ pub fn computed(
     all
 }
 
-/// By how much the smaller side is less than the greater one, in percent of the greater one, with one decimal. None where
-/// neither side is more than nothing.
+/// Returns the difference of the two sides in percent of the greater one, with one decimal. Returns `None` if neither side is
+/// positive.
 pub fn difference(left: Decimal, right: Decimal) -> Option<Decimal> {
     let greater = left.max(right);
     if greater <= Decimal::ZERO {
         return None;
     }
-    let share = left
+    let percent = left
         .checked_sub(right)?
         .abs()
         .checked_mul(Decimal::ONE_HUNDRED)?
         .checked_div(greater)?;
-    let mut share = share.round_dp_with_strategy(1, RoundingStrategy::MidpointAwayFromZero);
-    share.rescale(1);
-    Some(share)
+    let mut percent = percent.round_dp_with_strategy(1, RoundingStrategy::MidpointAwayFromZero);
+    percent.rescale(1);
+    Some(percent)
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
 
     /// MEA-18
     #[test]
-    fn the_difference_is_a_share_of_the_greater_side() {
+    fn the_difference_is_in_percent_of_the_greater_side() {
         let table = [
             ("3.00", "2.40", Some("20.0")),
             ("2.40", "3.00", Some("20.0")),
@@ -97,20 +97,20 @@ mod tests {
             ("-1", "-2", None),
         ];
         for (left, right, expected) in table {
-            let found = difference(number(left), number(right)).map(|share| share.to_string());
+            let found = difference(number(left), number(right)).map(|percent| percent.to_string());
             assert_eq!(found.as_deref(), expected, "{left} and {right}");
         }
     }
 
     /// MEA-18
     #[test]
-    fn sums_and_differences_are_judged_by_limits_of_their_own() {
+    fn sums_and_differences_have_separate_limits() {
         let value_of = |code: &str| match code {
             "BRAKE_FRONT_LEFT" => Some(number("2.10")),
             "BRAKE_FRONT_RIGHT" => Some(number("1.47")),
             "SUSP_REAR_LEFT" => Some(number("70")),
             "SUSP_REAR_RIGHT" => Some(number("63")),
-            // A side alone gives nothing.
+            // There is no value for the other side.
             "HANDBRAKE_LEFT" => Some(number("1")),
             _ => None,
         };
@@ -126,12 +126,12 @@ mod tests {
             _ => None,
         };
         let found = computed(value_of, bounds_of);
-        let said: Vec<_> = found
+        let found: Vec<_> = found
             .iter()
             .map(|one| (one.code.as_str(), one.value.to_string(), one.is_difference, one.status))
             .collect();
         assert_eq!(
-            said,
+            found,
             [
                 ("BRAKE_FRONT_SUM", "3.57".to_owned(), false, None),
                 (

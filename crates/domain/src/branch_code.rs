@@ -1,10 +1,10 @@
-//! Branch codes: how two of them are compared.
+//! Comparison of branch codes.
 
 use super::fold::fold;
 
-/// The form in which branch codes are compared and which `branches.code_folded` holds (MEA-1).
+/// Returns the form in which branch codes are compared and stored in `branches.code_folded` (MEA-1).
 ///
-/// Letter case is ignored as Turkish keyboards mean it; everything else counts, spaces included.
+/// The comparison ignores letter case, with the variants of `i` on Turkish keyboards. Everything else counts, including spaces.
 pub fn folded(code: &str) -> String {
     fold(code)
 }
@@ -15,14 +15,14 @@ mod tests {
 
     /// MEA-1
     #[test]
-    fn codes_that_differ_in_case_alone_are_equal() {
+    fn codes_that_differ_only_in_case_are_equal() {
         for code in ["izm-01", "IZM-01", "İZM-01", "ızm-01", "Izm-01"] {
             assert_eq!(folded(code), "IZM-01", "{code:?}");
         }
     }
 
     #[test]
-    fn codes_that_differ_otherwise_are_not() {
+    fn codes_that_differ_otherwise_are_not_equal() {
         for code in ["IZM01", "IZM-1", " IZM-01", "IZM-01 ", "IZM_01", ""] {
             assert_ne!(folded(code), "IZM-01", "{code:?}");
         }

@@ -1,26 +1,26 @@
-//! The header `Range` (RFC 9110, 14): which bytes of something are asked for.
+//! The header `Range` (RFC 9110, section 14).
 
 use std::ops::RangeInclusive;
 
 /// One range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteRange {
-    /// From this byte to the end.
+    /// The bytes from this one to the end.
     From(u64),
-    /// From the first of these to the second, which is among them; not before it.
+    /// The bytes from the first of these to the second, inclusive. The second is not less than the first.
     Within(u64, u64),
-    /// As many bytes as this, at the end.
+    /// This number of bytes at the end.
     Last(u64),
 }
 
 impl ByteRange {
-    /// The range that a header asks for. `None` for everything else, for which the whole is sent: another unit, several
-    /// ranges, what cannot be read.
+    /// Parses a header. Returns `None` if the whole content is to be sent: for another unit, for several ranges, and for an
+    /// invalid header.
     pub fn parse(header: &str) -> Option<Self> {
         let (unit, range) = header.trim().split_once('=')?;
         let (first, last) = range.trim().split_once('-')?;
         let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
-            // Beyond what is counted is beyond every end.
+            // A number too large for a `u64` is past any end.
             true if !text.is_empty() => Some(text.parse().unwrap_or(u64::MAX)),
             _ => None,
         };
@@ -37,7 +37,7 @@ impl ByteRange {
         }
     }
 
-    /// The bytes of something of this size, from the first to the last of them; `None` when it has none of them.
+    /// Returns the first and last byte of the range in a content of this size, or `None` if the range is outside of it.
     pub fn of(self, size: u64) -> Option<RangeInclusive<u64>> {
         let end = size.checked_sub(1)?;
         let (first, last) = match self {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_range_of_bytes_is_read_and_all_else_means_the_whole() {
+    fn only_a_single_range_of_bytes_is_accepted() {
         for (header, range) in [
             ("bytes=0-4", Some(ByteRange::Within(0, 4))),
             ("Bytes= 5-", Some(ByteRange::From(5))),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_cut_to_what_there_is() {
+    fn a_range_is_limited_to_the_content() {
         for (header, size, bytes) in [
             ("bytes=0-4", 10, Some(0..=4)),
             ("bytes=5-", 10, Some(5..=9)),

@@ -1,9 +1,10 @@
-//! The cursor of the list: where the next page begins, sealed for the partner and the filters it was made for.
+//! Paging cursors: the position at which the next page begins, authenticated for a partner and for filters.
 //!
-//! A cursor is base64url without padding of 24 bytes of position (microseconds since 1970 of the time that the list is ordered
-//! by, signed and big-endian, then the 16 bytes of the id) and 32 bytes of HMAC-SHA256 over a label, the partner's id, a digest of the
-//! filters and the position. Nothing in it is secret; it cannot be made or altered by others, nor moved to another
-//! partner or to other filters. The page's size is not sealed in: it may change from page to page.
+//! A cursor is the base64url encoding, without padding, of 24 bytes of position and 32 bytes of HMAC-SHA256. The position is
+//! the time by which the list is ordered, in microseconds since 1970 as a signed big-endian number, and the 16 bytes of the ID.
+//! The HMAC covers a label, the partner's ID, a digest of the filters, and the position. A cursor contains nothing secret.
+//! Clients cannot create or alter one, or use it for another partner or other filters. The page size is not covered, so it may
+//! change from page to page.
 
 use chrono::{DateTime, Utc};
 use data_encoding::BASE64URL_NOPAD;
@@ -13,37 +14,37 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
 
-/// Keeps these digests apart from any other that the key or the hash may be used for.
+/// Separates these MACs from other uses of the key.
 const LABEL: &[u8] = b"partner-api cursor v1";
-const POSITION: usize = 8 + 16;
-const SEAL: usize = 32;
+const POSITION_LENGTH: usize = 8 + 16;
+const TAG_LENGTH: usize = 32;
 
 /// The row after which the next page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// The time that the list is ordered by, to the microsecond: `created_at`, or in a list of changes that of its last one.
+    /// The time by which the list is ordered, in microseconds: `created_at`, or in a list of changes the time of the change.
     pub time: DateTime<Utc>,
-    /// Its id, which decides between rows of one time.
+    /// The ID, which orders rows with the same time.
     pub id: Uuid,
 }
 
-/// The text is no cursor of this partner for these filters.
+/// The text is not a cursor of this partner for these filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("not a cursor of this list")]
+#[error("the cursor does not belong to this list")]
 pub struct InvalidCursor;
 
-/// A digest of the filters a list was asked for; two lists with equal filters have equal digests.
+/// A digest of the filters of a list. Equal filters have equal digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilterDigest([u8; 32]);
 
 impl FilterDigest {
-    /// The digest of the filters in normal form: name and value of each one that was given, in a fixed order.
+    /// Computes the digest of the names and values of the filters that are set, in a fixed order.
     pub fn of<'a>(filters: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Self {
         let mut digest = Sha256::new();
         for (name, value) in filters {
             let Some(value) = value else { continue };
             for part in [name, &value] {
-                // Lengths keep neighbouring parts from running into each other.
+                // The length separates adjacent parts.
                 digest.update((part.len() as u64).to_be_bytes());
                 digest.update(part);
             }
@@ -52,23 +53,23 @@ impl FilterDigest {
     }
 }
 
-/// Makes and opens cursors under one key.
+/// Encodes and decodes cursors with a key.
 #[derive(Clone)]
-pub struct CursorSealer {
+pub struct CursorCodec {
     mac: Hmac<Sha256>,
-    /// Of the master key that goes or comes, while it is accepted, too.
+    /// The MAC of the other master key that is accepted during a rotation.
     other: Option<Hmac<Sha256>>,
 }
 
-impl std::fmt::Debug for CursorSealer {
+impl std::fmt::Debug for CursorCodec {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("CursorSealer")
+        formatter.write_str("CursorCodec")
     }
 }
 
-impl CursorSealer {
-    /// A sealer under `key`, which opens what was sealed under `other`, too. All replicas need the same keys, or a page of
-    /// one is not continued by another.
+impl CursorCodec {
+    /// Creates a codec that encodes with `key`, and decodes cursors of `key` and `other`. All replicas need the same keys, so
+    /// that each can continue a list that another one began.
     pub fn new(key: &[u8; 32], other: Option<&[u8; 32]>) -> Self {
         Self {
             mac: hmac_sha256(key),
@@ -76,26 +77,31 @@ impl CursorSealer {
         }
     }
 
-    /// The cursor of `position` in the list of `partner` under `filters`.
-    pub fn seal(&self, partner: Uuid, filters: FilterDigest, position: Position) -> String {
-        let mut bytes = Vec::with_capacity(POSITION + SEAL);
+    /// Returns the cursor of `position` in the list of `partner` with `filters`.
+    pub fn encode(&self, partner: Uuid, filters: FilterDigest, position: Position) -> String {
+        let mut bytes = Vec::with_capacity(POSITION_LENGTH + TAG_LENGTH);
         bytes.extend_from_slice(&position.time.timestamp_micros().to_be_bytes());
         bytes.extend_from_slice(position.id.as_bytes());
-        let seal = over(&self.mac, partner, filters, &bytes).finalize().into_bytes();
-        bytes.extend_from_slice(&seal);
+        let tag = authenticate(&self.mac, partner, filters, &bytes)
+            .finalize()
+            .into_bytes();
+        bytes.extend_from_slice(&tag);
         BASE64URL_NOPAD.encode(&bytes)
     }
 
-    /// The position in a cursor that was sealed for this partner and these filters.
-    pub fn open(&self, partner: Uuid, filters: FilterDigest, cursor: &str) -> Result<Position, InvalidCursor> {
+    /// Returns the position of a cursor.
+    ///
+    /// # Errors
+    /// If the cursor was not encoded for this partner and these filters.
+    pub fn decode(&self, partner: Uuid, filters: FilterDigest, cursor: &str) -> Result<Position, InvalidCursor> {
         let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| InvalidCursor)?;
-        if bytes.len() != POSITION + SEAL {
+        if bytes.len() != POSITION_LENGTH + TAG_LENGTH {
             return Err(InvalidCursor);
         }
-        let (position, seal) = bytes.split_at(POSITION);
-        // Compares in constant time.
-        let made = |mac| over(mac, partner, filters, position).verify_slice(seal).is_ok();
-        if !made(&self.mac) && !self.other.as_ref().is_some_and(made) {
+        let (position, tag) = bytes.split_at(POSITION_LENGTH);
+        // The comparison takes constant time.
+        let verifies = |mac| authenticate(mac, partner, filters, position).verify_slice(tag).is_ok();
+        if !verifies(&self.mac) && !self.other.as_ref().is_some_and(verifies) {
             return Err(InvalidCursor);
         }
         let (micros, id) = position.split_at(8);
@@ -107,7 +113,7 @@ impl CursorSealer {
     }
 }
 
-fn over(mac: &Hmac<Sha256>, partner: Uuid, filters: FilterDigest, position: &[u8]) -> Hmac<Sha256> {
+fn authenticate(mac: &Hmac<Sha256>, partner: Uuid, filters: FilterDigest, position: &[u8]) -> Hmac<Sha256> {
     mac.clone()
         .chain_update(LABEL)
         .chain_update(partner)
@@ -123,8 +129,8 @@ mod tests {
 
     const PARTNER: Uuid = Uuid::from_u128(7);
 
-    fn sealer() -> CursorSealer {
-        CursorSealer::new(&[42; 32], None)
+    fn codec() -> CursorCodec {
+        CursorCodec::new(&[42; 32], None)
     }
 
     fn filters(status: Option<&str>) -> FilterDigest {
@@ -139,12 +145,12 @@ mod tests {
     }
 
     fn cursor() -> String {
-        sealer().seal(PARTNER, filters(None), position())
+        codec().encode(PARTNER, filters(None), position())
     }
 
     #[test]
-    fn a_cursor_opens_to_the_position_it_was_sealed_with() {
-        assert_eq!(sealer().open(PARTNER, filters(None), &cursor()), Ok(position()));
+    fn a_cursor_decodes_to_its_position() {
+        assert_eq!(codec().decode(PARTNER, filters(None), &cursor()), Ok(position()));
     }
 
     #[test]
@@ -159,58 +165,58 @@ mod tests {
     #[test]
     fn another_partner_cannot_use_a_cursor() {
         assert_eq!(
-            sealer().open(Uuid::from_u128(8), filters(None), &cursor()),
+            codec().decode(Uuid::from_u128(8), filters(None), &cursor()),
             Err(InvalidCursor)
         );
     }
 
     #[test]
-    fn a_cursor_does_not_fit_other_filters() {
+    fn a_cursor_is_rejected_with_other_filters() {
         assert_eq!(
-            sealer().open(PARTNER, filters(Some("published")), &cursor()),
+            codec().decode(PARTNER, filters(Some("published")), &cursor()),
             Err(InvalidCursor)
         );
     }
 
     #[test]
-    fn a_cursor_of_another_key_is_refused() {
+    fn a_cursor_of_another_key_is_rejected() {
         assert_eq!(
-            CursorSealer::new(&[43; 32], None).open(PARTNER, filters(None), &cursor()),
+            CursorCodec::new(&[43; 32], None).decode(PARTNER, filters(None), &cursor()),
             Err(InvalidCursor)
         );
     }
 
     /// REP-4
     #[test]
-    fn every_altered_byte_is_noticed() {
+    fn a_cursor_with_an_altered_byte_is_rejected() {
         let bytes = BASE64URL_NOPAD.decode(cursor().as_bytes()).unwrap();
-        for place in 0..bytes.len() {
+        for index in 0..bytes.len() {
             for bit in 0..8 {
                 let mut altered = bytes.clone();
-                altered[place] ^= 1 << bit;
+                altered[index] ^= 1 << bit;
                 let altered = BASE64URL_NOPAD.encode(&altered);
                 assert_eq!(
-                    sealer().open(PARTNER, filters(None), &altered),
+                    codec().decode(PARTNER, filters(None), &altered),
                     Err(InvalidCursor),
-                    "{place} {bit}"
+                    "{index} {bit}"
                 );
             }
         }
     }
 
     #[test]
-    fn every_altered_character_is_noticed() {
+    fn a_cursor_with_an_altered_character_is_rejected() {
         let cursor = cursor();
-        for place in 0..cursor.len() {
+        for index in 0..cursor.len() {
             for other in ['A', 'B', 'z', '0', '-', '_', '=', '+', '/', ' ', '%'] {
                 let mut altered: Vec<char> = cursor.chars().collect();
-                if altered[place] == other {
+                if altered[index] == other {
                     continue;
                 }
-                altered[place] = other;
+                altered[index] = other;
                 let altered: String = altered.into_iter().collect();
                 assert_eq!(
-                    sealer().open(PARTNER, filters(None), &altered),
+                    codec().decode(PARTNER, filters(None), &altered),
                     Err(InvalidCursor),
                     "{altered}"
                 );
@@ -219,24 +225,24 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_or_lengthened_cursor_is_refused() {
+    fn a_truncated_or_extended_cursor_is_rejected() {
         let cursor = cursor();
         for length in 0..cursor.len() {
             assert_eq!(
-                sealer().open(PARTNER, filters(None), &cursor[..length]),
+                codec().decode(PARTNER, filters(None), &cursor[..length]),
                 Err(InvalidCursor)
             );
         }
         for more in ["A", "AAAA", "=", "=="] {
             assert_eq!(
-                sealer().open(PARTNER, filters(None), &format!("{cursor}{more}")),
+                codec().decode(PARTNER, filters(None), &format!("{cursor}{more}")),
                 Err(InvalidCursor)
             );
         }
     }
 
     #[test]
-    fn filters_that_run_together_alike_differ() {
+    fn filters_with_the_same_concatenation_have_different_digests() {
         let one = FilterDigest::of([("a", Some("bc".to_owned()))]);
         let other = FilterDigest::of([("ab", Some("c".to_owned()))]);
         assert_ne!(one, other);
@@ -244,20 +250,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_that_nobody_sealed_are_refused(bytes in proptest::collection::vec(any::<u8>(), POSITION + SEAL)) {
+        fn random_bytes_are_rejected(bytes in proptest::collection::vec(any::<u8>(), POSITION_LENGTH + TAG_LENGTH)) {
             let text = BASE64URL_NOPAD.encode(&bytes);
             prop_assert_eq!(text.len(), cursor().len());
-            prop_assert_eq!(sealer().open(PARTNER, filters(None), &text), Err(InvalidCursor));
+            prop_assert_eq!(codec().decode(PARTNER, filters(None), &text), Err(InvalidCursor));
         }
 
         #[test]
-        fn every_position_makes_the_round_trip(micros in -62_000_000_000_000_000_i64..253_000_000_000_000_000, id: u128) {
+        fn every_position_is_encoded_and_decoded(micros in -62_000_000_000_000_000_i64..253_000_000_000_000_000, id: u128) {
             let position = Position {
                 time: DateTime::from_timestamp_micros(micros).unwrap(),
                 id: Uuid::from_u128(id),
             };
-            let cursor = sealer().seal(PARTNER, filters(Some("archived")), position);
-            prop_assert_eq!(sealer().open(PARTNER, filters(Some("archived")), &cursor), Ok(position));
+            let cursor = codec().encode(PARTNER, filters(Some("archived")), position);
+            prop_assert_eq!(codec().decode(PARTNER, filters(Some("archived")), &cursor), Ok(position));
         }
     }
 }

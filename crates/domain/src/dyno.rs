@@ -2,14 +2,14 @@
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
-/// The computed point: the measured power as percentage of the factory power. Devices do not send it.
+/// The computed point: the measured power in percent of the factory power. Devices do not send it.
 pub const RATIO: &str = "DYNO_RATIO";
-/// The point it is computed from: the measured power, in HP.
+/// The point from which the ratio is computed: the measured power, in HP.
 pub const MEASURED_HP: &str = "DYNO_MEASURED_HP";
 
-/// 100 × measured / registered factory power, in percent with two decimals, half a hundredth rounded away from zero.
+/// Returns the measured power in percent of the registered factory power, with two decimals and halves rounded away from zero.
 ///
-/// `None` where the factory power is not above zero, or the result beyond what can be kept exactly.
+/// Returns `None` if the factory power is not positive, or the result cannot be represented exactly.
 pub fn ratio(measured_hp: Decimal, factory_hp: Decimal) -> Option<Decimal> {
     if factory_hp <= Decimal::ZERO {
         return None;
@@ -17,7 +17,7 @@ pub fn ratio(measured_hp: Decimal, factory_hp: Decimal) -> Option<Decimal> {
     let percent = measured_hp.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(factory_hp)?;
     let mut percent = percent.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
     percent.rescale(2);
-    // A number with too many digits for two decimals keeps fewer: then it is out of any sensible range.
+    // A number with too many digits for two decimals has fewer of them. It is then outside any sensible range.
     (percent.scale() == 2).then_some(percent)
 }
 
@@ -30,7 +30,7 @@ mod tests {
 
     /// MEA-9
     #[test]
-    fn the_ratio_has_two_decimals_rounded_half_up() {
+    fn the_ratio_has_two_decimals_with_halves_rounded_away_from_zero() {
         let table = [
             ("146.5", "150", Some("97.67")),
             ("150", "150", Some("100.00")),

@@ -1,36 +1,36 @@
-//! What names the very bytes of an answer, so that they need not be sent again (REP-16).
+//! Entity tags, with which a client avoids downloading content that it already has (REP-16).
 
 use data_encoding::BASE64URL_NOPAD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// How much of the digest is kept: 128 bits, of which no two answers will ever be alike.
-const KEPT: usize = 16;
+/// The length of the truncated digest in bytes. 128 bits suffice to prevent collisions.
+const DIGEST_LENGTH: usize = 16;
 
-/// An entity tag, in its quotes.
+/// An entity tag, including its quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ETag(String);
 
 impl ETag {
-    /// Of a JSON answer: of the bytes that it is sent as.
+    /// Computes the tag of a JSON response from its serialized bytes.
     ///
     /// # Errors
-    /// It does not serialise.
+    /// If the body cannot be serialized.
     pub fn of_json<T: Serialize>(body: &T) -> Result<Self, serde_json::Error> {
         let mut digest = Sha256::new();
         serde_json::to_writer(&mut digest, body)?;
         Ok(Self::from_digest(digest))
     }
 
-    /// Of these bytes.
+    /// Computes the tag of these bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let mut digest = Sha256::new();
         digest.update(bytes);
         Self::from_digest(digest)
     }
 
-    /// Of what something else names: the key of an object that is never overwritten, or the store's own tag. It does not tell
-    /// that name.
+    /// Computes the tag of a content that has a unique name: the key of an object that is never overwritten, or the tag of an
+    /// object store. The result does not reveal the name.
     pub fn of_name(name: &str) -> Self {
         let mut digest = Sha256::new();
         digest.update(name);
@@ -38,22 +38,24 @@ impl ETag {
     }
 
     fn from_digest(digest: Sha256) -> Self {
-        Self(format!("\"{}\"", BASE64URL_NOPAD.encode(&digest.finalize()[..KEPT])))
+        Self(format!(
+            "\"{}\"",
+            BASE64URL_NOPAD.encode(&digest.finalize()[..DIGEST_LENGTH])
+        ))
     }
 
-    /// Whether a client that sent this `If-None-Match` has it: one of a list, whatever the list says of its strength (RFC 9110,
-    /// 13.1.2), or `*`.
-    pub fn is_known(&self, if_none_match: Option<&str>) -> bool {
+    /// Returns whether `If-None-Match` contains this tag, weak or strong, or is `*` (RFC 9110, section 13.1.2).
+    pub fn matches(&self, if_none_match: Option<&str>) -> bool {
         let known = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == self.0;
         if_none_match.is_some_and(|sent| sent.split(',').map(str::trim).any(known))
     }
 
-    /// Whether a client that sent this `If-Range` has the beginning of it.
-    pub fn is_same(&self, if_range: &str) -> bool {
+    /// Returns whether `If-Range` is this tag.
+    pub fn matches_if_range(&self, if_range: &str) -> bool {
         if_range == self.0
     }
 
-    /// As the header has it.
+    /// Returns the value of the header `ETag`.
     pub fn into_header(self) -> String {
         self.0
     }
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_known_by_its_name_in_any_list_and_no_other() {
+    fn a_tag_matches_itself_weak_or_strong_in_any_list() {
         let tag = ETag::of_json(&["a"]).unwrap();
         let text = tag.clone().into_header();
         for known in [
@@ -74,17 +76,17 @@ mod tests {
             format!("{text},\"x\""),
             "*".to_owned(),
         ] {
-            assert!(tag.is_known(Some(&known)), "{known}");
+            assert!(tag.matches(Some(&known)), "{known}");
         }
         for other in ["", "\"x\"", text.trim_matches('"'), "\"*\"", ","] {
-            assert!(!tag.is_known(Some(other)), "{other}");
+            assert!(!tag.matches(Some(other)), "{other}");
         }
-        assert!(!tag.is_known(None));
+        assert!(!tag.matches(None));
         assert_ne!(tag, ETag::of_json(&["b"]).unwrap());
     }
 
     #[test]
-    fn a_tag_needs_no_escaping_and_tells_nothing_of_the_key() {
+    fn a_tag_consists_of_characters_that_need_no_escaping() {
         let text = ETag::of_name("reports/1/2-abc.pdf").into_header();
         let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap();
         assert_eq!(inner.len(), 22);

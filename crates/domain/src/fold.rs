@@ -1,15 +1,15 @@
-//! Upper-casing as Turkish keyboards mean it.
+//! Case folding for text that is typed on Turkish keyboards.
 //!
-//! A Turkish keyboard has four letters where an English one has two: `i`, `ı`, `I` and `İ`. People and devices mix them, so
-//! for codes and plates all four are one letter, `I`. Every other letter is upper-cased as Unicode does it (`ş` → `Ş`).
+//! A Turkish keyboard has four letters where an English one has two: `i`, `ı`, `I` and `İ`. People and devices confuse them, so
+//! in codes and plates all four are the letter `I`. All other letters are converted to upper case by Unicode (`ş` → `Ş`).
 
-/// The dot that `İ` leaves behind when software that knows no Turkish lower-cases it (`i` followed by this mark).
+/// The combining dot that remains when software without support for Turkish converts `İ` to lower case (`i` and this mark).
 const COMBINING_DOT_ABOVE: char = '\u{307}';
 
-/// Upper-cases `text`, with `i`, `ı` and `İ` all becoming `I`.
+/// Converts `text` to upper case, and `i`, `ı` and `İ` to `I`.
 ///
-/// Nothing is trimmed or removed but a combining dot over an `I`. Folding twice gives what folding once gives, so a folded
-/// text can be stored and compared.
+/// The function removes nothing except a combining dot above an `I`. It is idempotent, so a folded text can be stored and
+/// compared.
 pub fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for character in text.chars() {
@@ -29,7 +29,7 @@ mod tests {
     use super::fold;
 
     #[test]
-    fn the_four_letters_i_become_one() {
+    fn all_four_variants_of_i_become_one_letter() {
         let table = [
             ("i", "I"),
             ("ı", "I"),
@@ -48,14 +48,14 @@ mod tests {
     }
 
     #[test]
-    fn other_turkish_letters_are_upper_cased_and_stay_themselves() {
+    fn other_turkish_letters_remain_distinct_in_upper_case() {
         assert_eq!(fold("çğöşü"), "ÇĞÖŞÜ");
         assert_eq!(fold("ÇĞÖŞÜ"), "ÇĞÖŞÜ");
         assert_ne!(fold("ş"), fold("s"));
     }
 
     #[test]
-    fn nothing_is_trimmed_and_a_dot_over_another_letter_stays() {
+    fn spaces_and_dots_above_other_letters_are_kept() {
         assert_eq!(fold(" ank-01 \t"), " ANK-01 \t");
         assert_eq!(fold("a\u{307}"), "A\u{307}");
         assert_eq!(fold(""), "");
@@ -63,18 +63,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn folding_twice_is_folding_once(text in any::<String>()) {
+        fn folding_is_idempotent(text in any::<String>()) {
             let once = fold(&text);
             prop_assert_eq!(fold(&once), once);
         }
 
         #[test]
-        fn ascii_is_upper_cased_as_ever(text in "[ -~]*") {
+        fn ascii_is_converted_to_upper_case(text in "[ -~]*") {
             prop_assert_eq!(fold(&text), text.to_ascii_uppercase());
         }
 
         #[test]
-        fn a_text_and_its_lower_case_fold_alike(text in "[0-9A-ZÇĞİÖŞÜa-zçğıöşü ._-]*") {
+        fn a_text_and_its_lower_case_fold_to_the_same(text in "[0-9A-ZÇĞİÖŞÜa-zçğıöşü ._-]*") {
             prop_assert_eq!(fold(&text.to_lowercase()), fold(&text));
         }
     }

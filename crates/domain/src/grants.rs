@@ -1,4 +1,4 @@
-//! What a partner may see.
+//! Partners and their grants.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,19 @@ use uuid::Uuid;
 /// A partner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partner {
-    /// The partner identifier that `GET /health` answers.
+    /// The partner ID that `GET /health` returns.
     pub id: Uuid,
     /// The name, for logs.
     pub name: String,
-    /// What it may see.
+    /// The organizations and branches that the partner may see.
     pub grants: Grants,
 }
 
-/// The organisations and branches that are open to a partner (REP-2): in this form they are parameters of every statement
-/// that a partner's request reads with. No branch belongs to one of the whole organisations, and each has its own beside it:
-/// nobody adds one later.
+/// The organizations and branches that a partner may see (REP-2). Every statement that reads for the partner takes them as
+/// parameters in this form.
+///
+/// The listed branches belong to organizations that are granted in part, and each is listed with its organization. Grants cannot
+/// be extended later:
 ///
 /// ```compile_fail,E0616
 /// fn widened(mut grants: partner_api_domain::grants::Grants, organization: uuid::Uuid) -> partner_api_domain::grants::Grants {
@@ -34,12 +36,13 @@ pub struct Partner {
 pub struct Grants {
     whole: Vec<Uuid>,
     branches: Vec<Uuid>,
-    /// The branches of `branches`, by their organisation.
+    /// The entries of `branches`, by organization.
     restricted: BTreeMap<Uuid, Vec<Uuid>>,
 }
 
 impl Grants {
-    /// Of organisations with all of their branches, those to come included, and of organisations with some of them.
+    /// Creates grants from the organizations that are granted in full, including future branches, and the organizations of which
+    /// some branches are granted.
     pub fn new(whole: impl IntoIterator<Item = Uuid>, restricted: impl IntoIterator<Item = (Uuid, Vec<Uuid>)>) -> Self {
         let restricted: BTreeMap<_, _> = restricted.into_iter().collect();
         Grants {
@@ -49,22 +52,22 @@ impl Grants {
         }
     }
 
-    /// Organisations granted with all of their branches.
+    /// Returns the organizations that are granted in full, with all of their branches.
     pub fn whole(&self) -> &[Uuid] {
         &self.whole
     }
 
-    /// Branches of the organisations that are granted with a restricted set.
+    /// Returns the branches that are granted individually.
     pub fn branches(&self) -> &[Uuid] {
         &self.branches
     }
 
-    /// All organisations of which something is granted.
+    /// Returns all organizations with a grant.
     pub fn organizations(&self) -> Vec<Uuid> {
         self.whole.iter().chain(self.restricted.keys()).copied().collect()
     }
 
-    /// What is granted of one organisation; `None` when it is not open to the partner.
+    /// Returns the grants for one organization, or `None` if it has no grant.
     pub fn of_organization(&self, organization: Uuid) -> Option<Grants> {
         if self.whole.contains(&organization) {
             return Some(Grants::new([organization], []));
@@ -73,12 +76,12 @@ impl Grants {
         Some(Grants::new([], [(organization, branches.clone())]))
     }
 
-    /// How many organisations and branches these are.
+    /// Returns the number of organizations granted in full and of branches granted individually.
     pub fn len(&self) -> usize {
         self.whole.len() + self.branches.len()
     }
 
-    /// Whether nothing is open.
+    /// Returns whether nothing is granted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -93,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_organization_narrows_the_grants_to_what_is_granted_of_it() {
+    fn grants_can_be_restricted_to_an_organization() {
         let grants = Grants::new([id(10)], [(id(20), vec![id(21), id(22)]), (id(30), vec![])]);
         assert_eq!(grants.organizations(), [id(10), id(20), id(30)]);
         assert_eq!(grants.branches(), [id(21), id(22)]);

@@ -1,9 +1,9 @@
-//! Ids as partners write them.
+//! Parsing of IDs in requests.
 
 use uuid::Uuid;
 
-/// The id that `text` is the canonical form of: lower-case, with dashes. Any other text, whatever UUID it may mean to
-/// others, names nothing.
+/// Parses an ID in its canonical form, lower case with hyphens. Returns `None` for any other text, even if it is another form of
+/// a UUID.
 pub fn parse(text: &str) -> Option<Uuid> {
     let id = Uuid::try_parse(text).ok()?;
     (id.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text).then_some(id)
@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_canonical_form_is_an_id() {
+    fn only_the_canonical_form_of_an_id_is_accepted() {
         let text = "0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f";
         assert_eq!(parse(text).unwrap().to_string(), text);
         for other in [

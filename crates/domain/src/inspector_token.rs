@@ -1,4 +1,4 @@
-//! Inspectors' tokens: how one is written, read by people, and kept (INS-1, INS-2).
+//! Tokens of inspectors: their format, normalization and hash (INS-1, INS-2).
 
 use std::fmt;
 
@@ -7,33 +7,33 @@ use zeroize::Zeroizing;
 
 use super::fold::fold;
 
-/// How many random bytes a token is made of: one for each character, of which five bits count.
+/// The number of random bytes for a token: one for each character, of which five bits are used.
 pub const RANDOM_BYTES: usize = 26;
-/// How many of a token's last characters are kept, for people to tell tokens apart by.
+/// The number of characters at the end of a token that are stored, so that people can distinguish tokens.
 const HINT_LENGTH: usize = 4;
-/// What a token begins with, by which scanners of leaked secrets know it.
+/// The prefix of all tokens, by which secret scanners recognize them.
 const PREFIX: &str = "insp_";
-/// Crockford's base32: none of its characters looks like another one.
+/// The alphabet of Crockford's base32, which omits characters that look alike.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// A token that was just made: `insp_` and 26 characters, of 130 random bits.
+/// A new token: `insp_` and 26 characters with 130 random bits.
 ///
-/// It is shown to the operator once; the database keeps [`hash`] and [`hint`](Self::hint).
+/// It is shown to the operator once. The database stores only [`hash`] and [`hint`](Self::hint).
 pub struct InspectorToken(Zeroizing<String>);
 
 impl InspectorToken {
-    /// A token from random bytes, which must come from a cryptographic source and be used for nothing else.
+    /// Creates a token from random bytes, which must come from a cryptographic source and not be used for anything else.
     pub fn generate(random: &[u8; RANDOM_BYTES]) -> Self {
         let characters = random.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)]));
         Self(Zeroizing::new(PREFIX.chars().chain(characters).collect()))
     }
 
-    /// The whole token: to show it once. Never to log or to store it.
+    /// Returns the whole token, to show it once. It must not be logged or stored.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Its last four characters.
+    /// Returns the last four characters.
     pub fn hint(&self) -> &str {
         &self.0[self.0.len() - HINT_LENGTH..]
     }
@@ -45,28 +45,28 @@ impl fmt::Debug for InspectorToken {
     }
 }
 
-/// SHA-256 of a token's text, by which the database knows it.
+/// Returns the SHA-256 of a token's text, by which the database identifies the token.
 ///
-/// A token is read as people type it: letter case, white space and hyphens do not count, `O` is `0`, and `I` and `L` are
-/// `1`, whatever keyboard they come from. Any other text has the hash of a token that nobody was given.
+/// The text is normalized first: letter case, white space and hyphens are ignored, `O` is read as `0`, and `I` and `L` in all
+/// variants of keyboards are read as `1`. The hash of a text that is not a token matches no token.
 pub fn hash(typed: &str) -> [u8; 32] {
-    Sha256::digest(as_issued(typed).as_bytes()).into()
+    Sha256::digest(normalized(typed).as_bytes()).into()
 }
 
-/// The token that a text means.
-fn as_issued(typed: &str) -> Zeroizing<String> {
+/// Returns the token in the form in which it was issued.
+fn normalized(typed: &str) -> Zeroizing<String> {
     let folded = Zeroizing::new(fold(typed));
     let text = folded.trim();
     let characters = text.strip_prefix("INSP_").unwrap_or(text);
-    let meant = characters
+    let characters = characters
         .chars()
         .filter(|character| !character.is_whitespace() && *character != '-');
-    let meant = meant.map(|character| match character {
+    let characters = characters.map(|character| match character {
         'O' => '0',
         'I' | 'L' => '1',
         other => other,
     });
-    Zeroizing::new(PREFIX.chars().chain(meant).collect())
+    Zeroizing::new(PREFIX.chars().chain(characters).collect())
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
 
     /// INS-1
     #[test]
-    fn a_token_is_its_prefix_and_26_characters_of_which_none_looks_like_another() {
+    fn a_token_is_its_prefix_and_26_unambiguous_characters() {
         let counting: [u8; RANDOM_BYTES] = std::array::from_fn(|index| (index as u8).wrapping_mul(11));
         let token = InspectorToken::generate(&counting);
         assert_eq!(token.expose(), "insp_0BP1CQ2DR3ES4FT5GV6HW7JX8K");
@@ -85,7 +85,7 @@ mod tests {
         assert!(!format!("{token:?}").contains("0BP1"));
     }
 
-    /// INS-2: the very bytes of the token as it was shown.
+    /// INS-2
     #[test]
     fn a_tokens_hash_is_the_sha_256_of_its_text() {
         let token = "insp_7Q2M4KD5ZC3YB6XW2VTSRNPHGF";
@@ -94,7 +94,7 @@ mod tests {
 
     /// INS-2
     #[test]
-    fn a_token_is_known_however_it_was_typed() {
+    fn a_token_is_recognized_however_it_is_typed() {
         let token = hash("insp_7Q2M40D5ZC1YB6XW2VTSRNPHGF");
         for typed in [
             "  insp_7Q2M40D5ZC1YB6XW2VTSRNPHGF\n",
@@ -118,14 +118,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_token_is_read_as_itself(random: [u8; RANDOM_BYTES]) {
+        fn normalization_does_not_change_an_issued_token(random: [u8; RANDOM_BYTES]) {
             let token = InspectorToken::generate(&random);
-            let read = as_issued(token.expose());
-            prop_assert_eq!(read.as_str(), token.expose());
+            let normalized = normalized(token.expose());
+            prop_assert_eq!(normalized.as_str(), token.expose());
         }
 
         #[test]
-        fn no_text_is_too_strange_to_hash(text: String) {
+        fn any_text_can_be_hashed(text: String) {
             hash(&text);
         }
     }

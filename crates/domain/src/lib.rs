@@ -1,4 +1,4 @@
-//! Rules of the contract as pure functions: no I/O, tested over their whole tables.
+//! The rules of the contract as pure types and functions, without I/O.
 
 pub mod axle;
 pub mod branch_code;
@@ -21,6 +21,7 @@ pub mod score;
 pub mod scrub;
 #[cfg(test)]
 mod strategies;
+mod text_enum;
 pub mod threshold;
 pub mod user_agent;
-mod words;
+pub mod vocabulary;

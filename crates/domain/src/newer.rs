@@ -1,21 +1,21 @@
-//! Which of two device values for a point is the newer one (MEA-8).
+//! Decides which of two device values for a point is newer (MEA-8).
 
 use chrono::{DateTime, Utc};
 
-/// When a device value came about.
+/// The times of a device value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// When it was measured; where the device did not say, when it arrived.
+pub struct ValueTimes {
+    /// The time of the measurement, or the time of arrival if the device did not send one.
     pub measured_at: DateTime<Utc>,
-    /// When it arrived, by the database's clock.
+    /// The time of arrival by the database's clock.
     pub received_at: DateTime<Utc>,
 }
 
-/// Whether a value of `arriving` is superseded by the device value of `present` that the report has.
+/// Returns whether an `arriving` value is superseded by the `present` device value of the report.
 ///
-/// Newer is what was measured later, and of two measured at the same time what arrived later. Of two that cannot be told
-/// apart, the one that is written later stands.
-pub fn is_superseded(arriving: Moment, present: Option<Moment>) -> bool {
+/// The value that was measured later is newer; if both were measured at the same time, the one that arrived later is. If both
+/// times are equal, the value that is written later replaces the other.
+pub fn is_superseded(arriving: ValueTimes, present: Option<ValueTimes>) -> bool {
     present.is_some_and(|present| {
         (present.measured_at, present.received_at) > (arriving.measured_at, arriving.received_at)
     })
@@ -25,17 +25,17 @@ pub fn is_superseded(arriving: Moment, present: Option<Moment>) -> bool {
 mod tests {
     use chrono::DateTime;
 
-    use super::{Moment, is_superseded};
+    use super::{ValueTimes, is_superseded};
 
     /// MEA-8
     #[test]
-    fn the_value_measured_later_stands_and_at_equal_times_the_later_arrival() {
+    fn the_value_that_was_measured_later_wins_and_then_the_one_that_arrived_later() {
         let at = |second| DateTime::from_timestamp(second, 0).expect("a time");
-        let moment = |(measured, received)| Moment {
+        let times = |(measured, received)| ValueTimes {
             measured_at: at(measured),
             received_at: at(received),
         };
-        // (measured, received) of the value that comes, and of the one that is there.
+        // (measured, received) of the arriving and of the present value.
         let table = [
             ((10, 20), None, false),
             // Measured later, whenever it arrives.
@@ -47,12 +47,12 @@ mod tests {
             // Measured at the same time.
             ((10, 20), Some((10, 15)), false),
             ((10, 20), Some((10, 20)), false),
-            // It waited for an inspector's click, and another one came meanwhile.
+            // The arriving value was pending, and the present one arrived meanwhile.
             ((10, 20), Some((10, 25)), true),
         ];
         for (arriving, present, expected) in table {
             assert_eq!(
-                is_superseded(moment(arriving), present.map(moment)),
+                is_superseded(times(arriving), present.map(times)),
                 expected,
                 "{arriving:?} after {present:?}"
             );

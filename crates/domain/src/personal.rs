@@ -1,7 +1,7 @@
-//! Personal data as stored: nobody reads it but through the privacy mode of its organisation.
+//! Personal data as stored. It can be read only with the privacy mode of its organization.
 //!
-//! The types have no `Display`, no `Serialize` and no way to their text outside [`super::privacy`]; an endpoint that forgets the
-//! mode does not compile:
+//! The types implement neither `Display` nor `Serialize`, and only [`super::privacy`] can read their text. An endpoint that
+//! ignores the privacy mode does not compile:
 //!
 //! ```compile_fail,E0308
 //! use partner_api_domain::personal::StoredPlate;
@@ -35,18 +35,18 @@ macro_rules! personal {
         pub struct $name(String);
 
         impl $name {
-            /// Whether there is nothing in it.
+            /// Returns whether the text is empty.
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
 
-            /// For the mode alone.
+            /// For `PiiMode` only.
             #[allow(dead_code)]
             pub(super) fn stored(&self) -> &str {
                 &self.0
             }
 
-            /// For the mode alone.
+            /// For `PiiMode` only.
             #[allow(dead_code)]
             pub(super) fn into_stored(self) -> String {
                 self.0
@@ -68,13 +68,14 @@ macro_rules! personal {
 }
 
 personal! {
-    /// A plate, normalised: upper case, no spaces.
+    /// A normalized plate: upper case, no spaces.
     StoredPlate;
     /// A vehicle identification number.
     StoredVin;
     /// The name of an inspector.
     StoredPerson;
-    /// An inspector's free text: `note`, `general_note`, `summary`, `recommendation`, `caption`.
+    /// A free text of a report: `note`, `general_note`, `summary`, `recommendation`, `caption`, and the names of the package and of
+    /// the discount, which inspectors type.
     StoredText;
 }
 
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn personal_data_is_not_in_what_is_printed_for_debugging() {
+    fn debug_output_does_not_contain_personal_data() {
         assert_eq!(
             format!("{:?}", StoredPlate::from("34ABC123".to_owned())),
             "StoredPlate([personal])"

@@ -1,7 +1,7 @@
-//! Turkish number plates: their normal form, and the form people read.
+//! Turkish license plates: their normal form and their readable form.
 //!
-//! A plate is a province (01 to 81), one to three letters of `A`–`Z`, and two to five digits. Sent plates come with spaces,
-//! dots, dashes and in any letter case; all of that is taken away before anything is compared or stored.
+//! A plate is a province code (01 to 81), one to three letters `A`–`Z`, and two to five digits. Plates may be sent with spaces,
+//! dots and dashes and in any letter case. They are normalized before they are compared or stored.
 
 use std::fmt;
 
@@ -12,38 +12,38 @@ use super::fold::fold;
 /// The number of Turkey's provinces, which are numbered from 1.
 const PROVINCES: u32 = 81;
 
-/// A plate in its normal form: capitals and digits, nothing between them (`34ABC123`).
+/// A plate in its normal form, upper-case letters and digits only (`34ABC123`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Plate(String);
 
-/// Why a text is no plate: the first part of it that is wrong, and what would be right.
+/// The first part of a text that makes it an invalid plate.
 ///
-/// The text itself is not repeated: a plate is personal data.
+/// The message describes the expected format. It does not contain the text, because a plate is personal data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PlateError {
-    /// It does not begin with two digits that are a province.
+    /// The text does not begin with the two digits of a province.
     #[error("must begin with a province code of two digits from 01 to 81, as in 34 ABC 123")]
     Province,
-    /// After the province there are not one to three letters of `A`–`Z`.
+    /// The province is not followed by one to three letters `A`–`Z`.
     #[error("must have 1 to 3 letters of A-Z after the province code, as in 34 ABC 123")]
     Letters,
-    /// It does not end in two to five digits.
+    /// The text does not end in two to five digits.
     #[error("must end in 2 to 5 digits after the letters, as in 34 ABC 123")]
     Digits,
 }
 
 impl Plate {
-    /// Normalises a plate as sent: upper-cases it as Turkish keyboards mean it, removes spaces, dots and dashes.
+    /// Normalizes and parses a plate: folds its letter case (see [`fold`](super::fold)), and removes spaces, dots and dashes.
     ///
     /// # Errors
-    /// The first part that is wrong, of province, letters and digits.
+    /// The first invalid part: province, letters or digits.
     pub fn parse(text: &str) -> Result<Self, PlateError> {
         let normal = normal(text);
         Parts::of(&normal)?;
         Ok(Plate(normal))
     }
 
-    /// The normal form: `34ABC123`.
+    /// Returns the normal form, such as `34ABC123`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -67,10 +67,10 @@ impl From<Plate> for String {
     }
 }
 
-/// What a text is read as, be it a plate or not: upper-cased, without spaces, dots and dashes.
+/// Normalizes a text, whether or not it is a plate: upper case, without spaces, dots and dashes.
 fn normal(text: &str) -> String {
     let compact: String = text.chars().filter(|c| !is_separator(*c)).collect();
-    // Unicode upper-cases some letters into A–Z that no Turkish keyboard has (`ß` to `SS`): those are no plate letters.
+    // Unicode converts some letters that Turkish keyboards do not have to A–Z (`ß` to `SS`). They are not valid in plates.
     match compact
         .chars()
         .all(|c| c.is_ascii() || matches!(c, 'ı' | 'İ' | '\u{307}'))
@@ -80,23 +80,23 @@ fn normal(text: &str) -> String {
     }
 }
 
-/// What whoever sent `text` is told of it, where it is no plate: what it was read as, and the first character in it that
-/// no plate has. It repeats the text: for the sender alone.
+/// Returns how an invalid plate was read, and its first invalid character. The result contains the text, so it must only be shown
+/// to the sender.
 pub fn read_as(text: &str) -> String {
     let normal = normal(text);
     let foreign = normal.chars().find(|c| !c.is_ascii_uppercase() && !c.is_ascii_digit());
     match foreign {
         Some(foreign) => format!(
-            "it was read as {normal:?}, and no plate has a {:?}",
+            "it was read as {normal:?}, and {:?} is not allowed",
             foreign.to_string()
         ),
         None => format!("it was read as {normal:?}"),
     }
 }
 
-/// A plate with its three parts set apart: `34ABC123` → `34 ABC 123`.
+/// Returns a plate with spaces between its three parts: `34ABC123` → `34 ABC 123`.
 ///
-/// Meant for plates from the database; a text that is no plate in normal form is returned as it is.
+/// This function is for plates from the database. It returns a text that is not a plate in normal form unchanged.
 pub fn spaced(text: &str) -> String {
     match Parts::of(text) {
         Ok(parts) => parts.spaced(),
@@ -109,17 +109,17 @@ pub fn spaced(text: &str) -> String {
 pub(super) struct Parts<'p> {
     /// Two digits.
     pub province: &'p str,
-    /// One to three of `A`–`Z`.
+    /// One to three letters `A`–`Z`.
     pub letters: &'p str,
-    /// Two to five of them.
+    /// Two to five digits.
     pub digits: &'p str,
 }
 
 impl<'p> Parts<'p> {
-    /// Those of a text in normal form.
+    /// Splits a plate in its normal form.
     ///
     /// # Errors
-    /// The first part that is wrong, of province, letters and digits.
+    /// The first invalid part: province, letters or digits.
     pub fn of(normal: &'p str) -> Result<Self, PlateError> {
         let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let (province, rest) = normal.split_at_checked(2).ok_or(PlateError::Province)?;
@@ -143,13 +143,13 @@ impl<'p> Parts<'p> {
         })
     }
 
-    /// The form people read: `34 ABC 123`.
+    /// Returns the readable form, `34 ABC 123`.
     pub fn spaced(&self) -> String {
         format!("{} {} {}", self.province, self.letters, self.digits)
     }
 }
 
-/// Spaces, dots and dashes, in the shapes in which keyboards and word processors write them.
+/// Returns whether a character is a space, dot or dash, in any of the variants that keyboards and word processors produce.
 fn is_separator(character: char) -> bool {
     character.is_whitespace() || matches!(character, '.' | '-' | '\u{2010}'..='\u{2015}' | '\u{2212}')
 }
@@ -164,7 +164,7 @@ mod tests {
 
     /// MEA-2
     #[test]
-    fn plates_are_normalised() {
+    fn plates_are_normalized() {
         let table = [
             ("34ABC123", "34ABC123"),
             ("34 abc 123", "34ABC123"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_first_part_that_is_wrong() {
+    fn an_error_names_the_first_invalid_part() {
         use PlateError::{Digits, Letters, Province};
         let table = [
             ("", Province),
@@ -221,27 +221,27 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_what_is_right_without_repeating_the_plate() {
+    fn an_error_message_describes_the_format_without_the_plate() {
         let message = Plate::parse("35 XYZ").expect_err("no digits").to_string();
         assert!(message.contains("2 to 5 digits"), "{message}");
         assert!(!message.contains("XYZ"), "{message}");
     }
 
     #[test]
-    fn whoever_sent_it_is_told_what_it_was_read_as() {
+    fn read_as_shows_the_normalized_text_and_its_first_invalid_character() {
         let table = [
             ("34 123", r#"it was read as "34123""#),
-            ("34/abc/123", r#"it was read as "34/ABC/123", and no plate has a "/""#),
-            ("34 şğ 123", r#"it was read as "34şğ123", and no plate has a "ş""#),
+            ("34/abc/123", r#"it was read as "34/ABC/123", and "/" is not allowed"#),
+            ("34 şğ 123", r#"it was read as "34şğ123", and "ş" is not allowed"#),
             ("", r#"it was read as """#),
         ];
-        for (text, told) in table {
-            assert_eq!(super::read_as(text), told);
+        for (text, expected) in table {
+            assert_eq!(super::read_as(text), expected);
         }
     }
 
     #[test]
-    fn the_readable_form_sets_the_parts_apart() {
+    fn the_readable_form_separates_the_parts() {
         assert_eq!(spaced("34ABC123"), "34 ABC 123");
         assert_eq!(spaced("06A12"), "06 A 12");
         for other in ["", "3", "34", "34ABC", "34123", "ABC", "şş"] {
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The plate that a text is, by one expression for the whole grammar.
+    /// Parses a plate with one regular expression for the whole grammar.
     fn as_documented(text: &str) -> Option<String> {
         let pattern = |pattern: &str| Regex::new(pattern).expect("a pattern");
         let compact = pattern("[ .\u{a0}–-]").replace_all(text, "");
@@ -260,8 +260,8 @@ mod tests {
         plate.is_match(&normal).then_some(normal)
     }
 
-    /// A plate with one part that is wrong, and that part.
-    fn nearly() -> impl Strategy<Value = (String, PlateError)> {
+    /// A plate with one invalid part, and that part.
+    fn invalid_plate() -> impl Strategy<Value = (String, PlateError)> {
         let no_province = prop_oneof!["00", "8[2-9]", "9[0-9]", "[A-ZŞ][0-9]", "[0-9][A-ZŞ]", "[0-9]٣"];
         let no_letters = prop_oneof!["", "[A-Z]{4,5}", "[A-Z]{0,2}[ÇĞÖŞÜçğöşüß_][A-Z]{0,2}"];
         let no_digits = prop_oneof!["", "[0-9]", "[0-9]{6,8}", "[0-9]{1,4}[A-ZŞ٣/+][0-9]{0,3}"];
@@ -276,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plate_is_read_however_it_is_spelled(
+        fn a_plate_is_accepted_in_any_spelling(
             ((province, letters, digits), spelling) in plate().prop_flat_map(|parts| {
                 let spelling = spelled(format!("{}{}{}", parts.0, parts.1, parts.2));
                 (Just(parts), spelling)
@@ -288,12 +288,12 @@ mod tests {
         }
 
         #[test]
-        fn a_plate_with_one_part_wrong_is_refused_for_it((text, wrong) in nearly()) {
-            prop_assert_eq!(Plate::parse(&text), Err(wrong));
+        fn a_plate_with_one_invalid_part_is_rejected((text, invalid) in invalid_plate()) {
+            prop_assert_eq!(Plate::parse(&text), Err(invalid));
         }
 
         #[test]
-        fn a_mistyped_plate_is_taken_exactly_when_it_is_one_all_the_same(
+        fn a_mistyped_plate_is_accepted_only_if_it_is_still_a_plate(
             text in plate()
                 .prop_flat_map(|(province, letters, digits)| spelled(format!("{province}{letters}{digits}")))
                 .prop_flat_map(mistyped)

@@ -1,24 +1,23 @@
-//! Values that cannot be: outside what the document says of a measurement point, or what the organization has narrowed it to
-//! (MEA-17).
+//! Plausible ranges of device values: those of the contract, which an organization can narrow (MEA-17).
 
 use rust_decimal::Decimal;
 
-/// What an organization takes for possible, in the point's unit. Bounds are inclusive; without one, the document's stands.
+/// The plausible range of an organization, in the point's unit. Bounds are inclusive. For a missing bound, the contract's
+/// applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Narrowed {
-    /// The least value.
+pub struct NarrowedRange {
+    /// The minimum.
     pub minimum: Option<Decimal>,
-    /// The greatest value.
+    /// The maximum.
     pub maximum: Option<Decimal>,
 }
 
-/// Which values of a point the document takes for possible: its least and its greatest. None where it says nothing of the
-/// point.
-pub type Documented = fn(&str) -> Option<(Decimal, Decimal)>;
+/// Returns the contract's minimum and maximum for the code of a point, if the contract defines them.
+pub type DocumentedRanges = fn(&str) -> Option<(Decimal, Decimal)>;
 
-/// Whether a device can have measured this. What an organization says narrows the document's range, and never widens it.
-pub fn is_plausible(documented: Option<(Decimal, Decimal)>, value: Decimal, narrowed: Narrowed) -> bool {
+/// Returns whether a value is inside the contract's range and the organization's range, which cannot extend it.
+pub fn is_plausible(documented: Option<(Decimal, Decimal)>, value: Decimal, narrowed: NarrowedRange) -> bool {
     let within = documented.is_none_or(|(minimum, maximum)| (minimum..=maximum).contains(&value));
-    let Narrowed { minimum, maximum } = narrowed;
+    let NarrowedRange { minimum, maximum } = narrowed;
     within && minimum.is_none_or(|minimum| minimum <= value) && maximum.is_none_or(|maximum| value <= maximum)
 }

@@ -1,29 +1,29 @@
-//! Where a published report is verified: the address of its public page (REP-20).
+//! The address of a report's public page, on which a published report can be verified (REP-20).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-/// What stands in an address in the place of a report's public slug.
+/// The placeholder for a report's public slug in the address.
 pub const SLUG: &str = "{slug}";
-/// The longest address: a QR code of it can be read from paper.
-const LONGEST: usize = 200;
-/// What a slug may have in it as it is.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// The maximum length of an address, up to which its QR code can be read from paper.
+const MAX_LENGTH: usize = 200;
+/// The characters of a slug that are percent-encoded.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Why an address cannot be one of reports, if it cannot.
-pub fn unfit(address: &str) -> Option<String> {
+/// Returns the problem with an address template, or `None` if it is valid.
+pub fn problem(address: &str) -> Option<String> {
     let expected = |what: &str| Some(format!("expected {what}, like https://reports.example/{SLUG}"));
     if address.matches(SLUG).count() != 1 {
         return expected(&format!("{SLUG} in it once"));
     }
-    if address.len() > LONGEST || !address.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return expected(&format!("at most {LONGEST} visible ASCII characters"));
+    if address.len() > MAX_LENGTH || !address.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return expected(&format!("at most {MAX_LENGTH} visible ASCII characters"));
     }
     let Ok(url) = of(address, "slug").parse::<Url>() else {
         return expected("an address");
     };
     let is_plain = matches!(url.scheme(), "http" | "https") && url.host().is_some() && url.username().is_empty();
-    // Neither the host nor a fragment, which no server sees, can tell one report from the other.
+    // The slug must not be in the host, or in the fragment, which is not sent to the server.
     let behind_host = address
         .split_once("://")
         .and_then(|(_, rest)| rest.find(['/', '?', '#']).map(|end| &rest[end..]));
@@ -33,9 +33,9 @@ pub fn unfit(address: &str) -> Option<String> {
     None
 }
 
-/// The address of the report with this slug.
+/// Returns the address of the report with this slug.
 pub fn of(address: &str, slug: &str) -> String {
-    address.replacen(SLUG, &utf8_percent_encode(slug, KEPT).to_string(), 1)
+    address.replacen(SLUG, &utf8_percent_encode(slug, ESCAPED).to_string(), 1)
 }
 
 #[cfg(test)]
@@ -44,16 +44,16 @@ mod tests {
 
     /// REP-20
     #[test]
-    fn an_address_has_a_place_for_the_slug_and_leads_somewhere() {
-        for fit in [
+    fn an_address_is_a_url_with_one_placeholder_in_its_path_or_query() {
+        for valid in [
             "https://reports.example/{slug}",
             "http://127.0.0.1:8080/r/{slug}/",
             "https://example.org/report?of={slug}",
         ] {
-            assert_eq!(unfit(fit), None, "{fit}");
+            assert_eq!(problem(valid), None, "{valid}");
         }
         let long = format!("https://reports.example/{}/{SLUG}", "x".repeat(200));
-        for wrong in [
+        for invalid in [
             "",
             "{slug}",
             "https://reports.example/",
@@ -68,14 +68,17 @@ mod tests {
             "https://reports.example/{slug} ",
             long.as_str(),
         ] {
-            let why = unfit(wrong).unwrap_or_default();
-            assert!(why.contains("https://reports.example/{slug}"), "{wrong}: {why}");
+            let problem = problem(invalid).unwrap_or_default();
+            assert!(
+                problem.contains("https://reports.example/{slug}"),
+                "{invalid}: {problem}"
+            );
         }
     }
 
     /// REP-20
     #[test]
-    fn a_slug_stays_a_part_of_the_path() {
+    fn special_characters_in_a_slug_are_escaped() {
         let address = "https://reports.example/{slug}";
         assert_eq!(of(address, "7f3kq2m9"), "https://reports.example/7f3kq2m9");
         assert_eq!(

@@ -1,10 +1,10 @@
-//! A report's score: what remains of a hundred points after its defects (INS-8).
+//! The score of a report: 100 points minus deductions for its defects (INS-8).
 
-/// The least that a report scores.
-pub const LEAST: i32 = 30;
+/// The lowest possible score.
+pub const MIN_SCORE: i32 = 30;
 
-/// What an answer of a severity costs.
-fn cost(severity: &str) -> i32 {
+/// Returns the deduction for an answer with a severity.
+fn deduction(severity: &str) -> i32 {
     match severity {
         "LOW" => 1,
         "MEDIUM" => 2,
@@ -13,10 +13,10 @@ fn cost(severity: &str) -> i32 {
     }
 }
 
-/// The score of answers of these severities, [`LEAST`] to 100.
+/// Returns the score of answers with these severities, from [`MIN_SCORE`] to 100.
 pub fn score<'a>(severities: impl IntoIterator<Item = &'a str>) -> i32 {
-    let lost: i32 = severities.into_iter().map(cost).fold(0, i32::saturating_add);
-    100_i32.saturating_sub(lost).clamp(LEAST, 100)
+    let deductions: i32 = severities.into_iter().map(deduction).fold(0, i32::saturating_add);
+    100_i32.saturating_sub(deductions).clamp(MIN_SCORE, 100)
 }
 
 #[cfg(test)]
@@ -25,7 +25,7 @@ mod tests {
 
     /// INS-8
     #[test]
-    fn each_defect_costs_by_its_severity_and_a_report_keeps_thirty() {
+    fn deductions_depend_on_severity_and_leave_at_least_thirty_points() {
         assert_eq!(score([]), 100);
         assert_eq!(score(["NONE", "NONE"]), 100);
         assert_eq!(score(["LOW", "MEDIUM", "HIGH", "NONE"]), 92);

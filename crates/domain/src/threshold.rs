@@ -1,9 +1,9 @@
-//! Device values to statuses: an organization's bounds decide, the device does not (MEA-12).
+//! The status of device values, which follows from an organization's bounds and not from the device (MEA-12).
 
 use rust_decimal::Decimal;
 
-/// An organization's bounds for one measurement point, in the point's unit. Bounds are inclusive; of a range with one
-/// bound the other side is open. Signed values (`SLIP_*`) have bounds on both sides.
+/// An organization's bounds for one measurement point, in the point's unit. Bounds are inclusive. A range with one bound is open
+/// on the other side. Signed values (`SLIP_*`) have bounds on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The smallest good value.
@@ -16,19 +16,19 @@ pub struct Bounds {
     pub borderline_max: Option<Decimal>,
 }
 
-/// What a device value means in a report.
+/// The status of a device value in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointStatus {
     /// Within the good bounds.
     Good,
     /// Not good, but within the borderline bounds.
     Borderline,
-    /// Neither.
+    /// Outside of both ranges.
     OutOfLimit,
 }
 
 impl PointStatus {
-    /// The answer's `status_code`.
+    /// Returns the answer's `status_code`.
     pub fn code(self) -> &'static str {
         match self {
             PointStatus::Good => "GOOD",
@@ -37,7 +37,7 @@ impl PointStatus {
         }
     }
 
-    /// The answer's `status_label`, in the language of the reports.
+    /// Returns the answer's `status_label`, in the language of the reports.
     pub fn label(self) -> &'static str {
         match self {
             PointStatus::Good => "İyi",
@@ -46,7 +46,7 @@ impl PointStatus {
         }
     }
 
-    /// The answer's `severity`.
+    /// Returns the answer's `severity`.
     pub fn severity(self) -> &'static str {
         match self {
             PointStatus::Good => "NONE",
@@ -56,10 +56,10 @@ impl PointStatus {
     }
 }
 
-/// The status of `value` under an organization's bounds; `None` when the organization has none for the point.
+/// Returns the status of `value` under an organization's bounds, or `None` if the organization has none for the point.
 ///
-/// Where both borderline bounds are missing there is no borderline range, not one without end: a value that is not good is
-/// then out of limit. The same holds of the good range.
+/// If both borderline bounds are missing, there is no borderline range, and a value that is not good is out of limit. The same
+/// applies to the good range.
 pub fn status(value: Decimal, bounds: Option<&Bounds>) -> Option<PointStatus> {
     let bounds = bounds?;
     Some(if within(value, bounds.good_min, bounds.good_max) {
@@ -71,19 +71,19 @@ pub fn status(value: Decimal, bounds: Option<&Bounds>) -> Option<PointStatus> {
     })
 }
 
-/// A stretch of the values that have one status.
+/// A range of values with the same status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// Where it ends; the last one has no end.
+pub struct StatusRange {
+    /// The end of the range; `None` for the last one, which is unbounded.
     pub until: Option<Decimal>,
-    /// The status of the values within it.
+    /// The status of the values in the range.
     pub status: PointStatus,
 }
 
-/// All values from the least to the greatest, as stretches of one status: what a scale is coloured by. To which of two
-/// stretches the value between them belongs, only [`status`] says.
-pub fn stretches(bounds: &Bounds) -> Vec<Stretch> {
-    let mut cuts: Vec<Decimal> = [
+/// Divides all values into ranges with the same status, in ascending order, for the colors of a scale. [`status`] decides to
+/// which of two ranges the value between them belongs.
+pub fn status_ranges(bounds: &Bounds) -> Vec<StatusRange> {
+    let mut limits: Vec<Decimal> = [
         bounds.good_min,
         bounds.good_max,
         bounds.borderline_min,
@@ -92,12 +92,12 @@ pub fn stretches(bounds: &Bounds) -> Vec<Stretch> {
     .into_iter()
     .flatten()
     .collect();
-    cuts.sort();
-    cuts.dedup();
-    let mut stretches: Vec<Stretch> = Vec::new();
+    limits.sort();
+    limits.dedup();
+    let mut status_ranges: Vec<StatusRange> = Vec::new();
     let mut from: Option<Decimal> = None;
-    for until in cuts.into_iter().map(Some).chain([None]) {
-        // Any value between the two tells the stretch; beyond the ends, one step further.
+    for until in limits.into_iter().map(Some).chain([None]) {
+        // Any value in the range determines its status: the middle, or, in an unbounded range, one step from its end.
         let inside = match (from, until) {
             (Some(from), Some(until)) => from.checked_add(until).map(|sum| sum / Decimal::TWO),
             (Some(from), None) => from.checked_add(Decimal::ONE),
@@ -105,14 +105,14 @@ pub fn stretches(bounds: &Bounds) -> Vec<Stretch> {
             (None, None) => Some(Decimal::ZERO),
         };
         if let Some(status) = inside.and_then(|value| status(value, Some(bounds))) {
-            match stretches.last_mut() {
+            match status_ranges.last_mut() {
                 Some(last) if last.status == status => last.until = until,
-                _ => stretches.push(Stretch { until, status }),
+                _ => status_ranges.push(StatusRange { until, status }),
             }
         }
         from = until;
     }
-    stretches
+    status_ranges
 }
 
 fn within(value: Decimal, min: Option<Decimal>, max: Option<Decimal>) -> bool {
@@ -125,7 +125,7 @@ mod tests {
     use rust_decimal::Decimal;
 
     use super::PointStatus::{Borderline, Good, OutOfLimit};
-    use super::{Bounds, Stretch, status, stretches};
+    use super::{Bounds, StatusRange, status, status_ranges};
 
     fn bounds(good_min: &str, good_max: &str, borderline_min: &str, borderline_max: &str) -> Bounds {
         let number = |text: &str| (!text.is_empty()).then(|| text.parse().expect("a number"));
@@ -139,7 +139,7 @@ mod tests {
 
     /// MEA-12
     #[test]
-    fn the_whole_table() {
+    fn values_have_the_status_of_the_range_that_they_are_in() {
         let at_least = bounds("60", "", "40", "");
         let at_most = bounds("", "10", "", "20");
         let two_sided = bounds("-5", "5", "-7.5", "7.5");
@@ -174,47 +174,44 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_is_coloured_as_its_values_are_judged() {
-        let stretch = |until: &str, status| Stretch {
+    fn the_ranges_of_a_scale_follow_from_the_bounds() {
+        let range = |until: &str, status| StatusRange {
             until: until.parse().ok(),
             status,
         };
         let table = [
             (
                 bounds("60", "", "40", ""),
-                vec![stretch("40", OutOfLimit), stretch("60", Borderline), stretch("", Good)],
+                vec![range("40", OutOfLimit), range("60", Borderline), range("", Good)],
             ),
             (
                 bounds("", "20", "", "30"),
-                vec![stretch("20", Good), stretch("30", Borderline), stretch("", OutOfLimit)],
+                vec![range("20", Good), range("30", Borderline), range("", OutOfLimit)],
             ),
             (
                 bounds("-5", "5", "-7", "7"),
                 vec![
-                    stretch("-7", OutOfLimit),
-                    stretch("-5", Borderline),
-                    stretch("5", Good),
-                    stretch("7", Borderline),
-                    stretch("", OutOfLimit),
+                    range("-7", OutOfLimit),
+                    range("-5", Borderline),
+                    range("5", Good),
+                    range("7", Borderline),
+                    range("", OutOfLimit),
                 ],
             ),
-            (
-                bounds("60", "", "", ""),
-                vec![stretch("60", OutOfLimit), stretch("", Good)],
-            ),
-            // Borderline on one side only, and bounds that are the same.
+            (bounds("60", "", "", ""), vec![range("60", OutOfLimit), range("", Good)]),
+            // Borderline on one side only, and equal bounds.
             (
                 bounds("10", "20", "10", "30"),
                 vec![
-                    stretch("10", OutOfLimit),
-                    stretch("20", Good),
-                    stretch("30", Borderline),
-                    stretch("", OutOfLimit),
+                    range("10", OutOfLimit),
+                    range("20", Good),
+                    range("30", Borderline),
+                    range("", OutOfLimit),
                 ],
             ),
         ];
         for (bounds, expected) in table {
-            assert_eq!(stretches(&bounds), expected, "{bounds:?}");
+            assert_eq!(status_ranges(&bounds), expected, "{bounds:?}");
         }
     }
 
@@ -225,9 +222,9 @@ mod tests {
 
     #[test]
     fn each_status_has_its_code_label_and_severity() {
-        let said = [Good, Borderline, OutOfLimit].map(|status| (status.code(), status.label(), status.severity()));
+        let texts = [Good, Borderline, OutOfLimit].map(|status| (status.code(), status.label(), status.severity()));
         assert_eq!(
-            said,
+            texts,
             [
                 ("GOOD", "İyi", "NONE"),
                 ("BORDERLINE", "Sınırda", "MEDIUM"),
@@ -238,17 +235,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_has_the_status_of_its_stretch(
+        fn every_value_has_the_status_of_its_range(
             bounds in [proptest::option::of(-20i64..20), proptest::option::of(-20i64..20),
                        proptest::option::of(-20i64..20), proptest::option::of(-20i64..20)],
             value in -50i64..50,
         ) {
             let [good_min, good_max, borderline_min, borderline_max] = bounds.map(|bound| bound.map(Decimal::from));
             let bounds = Bounds { good_min, good_max, borderline_min, borderline_max };
-            // Between whole numbers, where no bound is.
+            // Between whole numbers, so that the value is not on a bound.
             let value = Decimal::from(value) + Decimal::new(5, 1);
-            let of = stretches(&bounds).into_iter().find(|stretch| stretch.until.is_none_or(|until| value <= until));
-            prop_assert_eq!(of.map(|stretch| stretch.status), status(value, Some(&bounds)));
+            let of = status_ranges(&bounds).into_iter().find(|range| range.until.is_none_or(|until| value <= until));
+            prop_assert_eq!(of.map(|range| range.status), status(value, Some(&bounds)));
         }
 
         #[test]

@@ -1,7 +1,7 @@
-//! What a client says sent its requests, as the log may keep it: cut, and without what looks like a secret or a person's.
+//! The header `User-Agent` as it may be logged: truncated, and without text that may be a secret or personal data.
 //!
-//! Nobody promises what is in a `User-Agent`: a careless client may put its key there, a crawler its owner's address, a
-//! scanner anything. What is doubtful is removed: a lost version number harms less than a kept secret.
+//! The header may contain anything: a careless client may put its key there, a crawler the address of its owner. If in doubt,
+//! text is removed, because a lost version number does less harm than a logged secret.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -10,11 +10,12 @@ use regex::{Captures, Regex};
 
 use super::scrub::{REMOVED, scrub};
 
-/// The most characters that are kept.
-const KEPT: usize = 200;
+/// The maximum length of the result in characters.
+const MAX_LENGTH: usize = 200;
 
-/// The most bytes that are looked at: more than are kept, so that what is cut in the middle by this end is not among those.
-const LOOKED_AT: usize = 512;
+/// The maximum number of bytes that are examined. It exceeds [`MAX_LENGTH`], so that a word that this limit cuts in the middle is
+/// not part of the result.
+const MAX_EXAMINED: usize = 512;
 
 #[expect(
     clippy::expect_used,
@@ -24,8 +25,8 @@ fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
 }
 
-/// Queries of addresses, mail addresses, UUIDs and plates.
-static SURELY: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+/// Query strings, email addresses, UUIDs and plates, which are always removed.
+static ALWAYS_REMOVED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"\?[^\s)>;,]+",
         r#"[^\s<>();,:"'/]+@[^\s<>();,"']+"#,
@@ -36,31 +37,31 @@ static SURELY: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .into()
 });
 
-/// What keys and tokens are written in, as long as they are at least: without separators, and with those of Base64.
+/// Sequences of characters that may be keys or tokens, with the minimum length: without separators, and with those of Base64.
 static RUN: LazyLock<Regex> = LazyLock::new(|| compile(r"[A-Za-z0-9_+=]{16,}"));
 static LONG_RUN: LazyLock<Regex> = LazyLock::new(|| compile(r"[A-Za-z0-9_+/=\-]{32,}"));
 
-/// As much of a header's value as [`kept`] looks at. Bytes that are no visible ASCII become stars.
-pub fn looked_at(value: &[u8]) -> Option<Arc<str>> {
+/// Returns the part of a header's value that [`redact`] examines. Bytes outside visible ASCII become asterisks.
+pub fn truncate(value: &[u8]) -> Option<Arc<str>> {
     let mut text: String = value
         .iter()
-        .take(LOOKED_AT)
+        .take(MAX_EXAMINED)
         .map(|byte| match byte {
             b' '..=b'~' => char::from(*byte),
             _ => '*',
         })
         .collect();
-    if value.len() > LOOKED_AT {
-        // The beginning of a word that goes on is not known for what it is.
+    if value.len() > MAX_EXAMINED {
+        // The beginning of an incomplete word may not be recognized as a secret.
         text.truncate(text.rfind(' ').unwrap_or(0));
     }
     (!text.is_empty()).then(|| text.into())
 }
 
-/// What is kept of it.
-pub fn kept(text: &str) -> String {
+/// Removes text that may be a secret or personal data, and limits the length.
+pub fn redact(text: &str) -> String {
     let mut text = Cow::Borrowed(text);
-    for pattern in SURELY.iter() {
+    for pattern in ALWAYS_REMOVED.iter() {
         replace(&mut text, pattern, |_| true);
     }
     replace(&mut text, &LONG_RUN, |run| {
@@ -71,7 +72,7 @@ pub fn kept(text: &str) -> String {
     replace(&mut text, &RUN, |run| {
         has_digit(run) || !run.contains(|c: char| c.is_ascii_lowercase())
     });
-    scrub(&text).chars().take(KEPT).collect()
+    scrub(&text).chars().take(MAX_LENGTH).collect()
 }
 
 fn has_digit(run: &str) -> bool {
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_call_themselves_is_kept() {
+    fn names_of_programs_are_kept() {
         for agent in [
             "curl/8.5.0",
             "python-requests/2.32.3",
@@ -106,12 +107,12 @@ mod tests {
             "Dalvik/2.1.0 (Linux; U; Android 13; SM-A536B)",
             "Go-http-client/2.0",
         ] {
-            assert_eq!(kept(agent), agent);
+            assert_eq!(redact(agent), agent);
         }
     }
 
     #[test]
-    fn what_may_be_a_secret_or_a_persons_is_not() {
+    fn possible_secrets_and_personal_data_are_removed() {
         for (agent, hidden) in [
             ("gateway/1 ALPHAALPHAALPHAALPHAALPHAALPHA22", "ALPHAALPHA"),
             ("gateway/1 ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", "ABCDEF"),
@@ -129,21 +130,21 @@ mod tests {
             ("gateway/1 5YJ3E7EB9KF000301", "5YJ3E7"),
             ("gateway/1 9f8b3c1e-2d4a-4e6f-8a1b-0c2d4e6f8a1b", "9f8b3c1e"),
         ] {
-            let kept = kept(agent);
-            assert!(!kept.contains(hidden) && kept.contains(REMOVED), "{kept}");
-            assert!(kept.starts_with("gateway/1 "), "{kept}");
+            let redacted = redact(agent);
+            assert!(!redacted.contains(hidden) && redacted.contains(REMOVED), "{redacted}");
+            assert!(redacted.starts_with("gateway/1 "), "{redacted}");
         }
     }
 
     #[test]
-    fn it_is_cut_and_made_visible() {
-        assert_eq!(looked_at(b""), None);
-        assert_eq!(looked_at(b"a\tb\xc5\x9f").as_deref(), Some("a*b**"));
+    fn a_header_is_truncated_and_its_invisible_bytes_are_replaced() {
+        assert_eq!(truncate(b""), None);
+        assert_eq!(truncate(b"a\tb\xc5\x9f").as_deref(), Some("a*b**"));
         let long = "x. ".repeat(400);
-        let looked_at = looked_at(long.as_bytes()).unwrap();
-        assert!(looked_at.len() <= LOOKED_AT);
-        assert_eq!(kept(&looked_at).len(), KEPT);
-        let one_word = "x".repeat(LOOKED_AT + 1);
-        assert_eq!(super::looked_at(one_word.as_bytes()), None);
+        let truncated = truncate(long.as_bytes()).unwrap();
+        assert!(truncated.len() <= MAX_EXAMINED);
+        assert_eq!(redact(&truncated).len(), MAX_LENGTH);
+        let one_word = "x".repeat(MAX_EXAMINED + 1);
+        assert_eq!(truncate(one_word.as_bytes()), None);
     }
 }

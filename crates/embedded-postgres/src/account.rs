@@ -1,4 +1,4 @@
-//! Which user Postgres runs as.
+//! The user that PostgreSQL runs as.
 
 use std::{
     env,
@@ -15,17 +15,18 @@ use nix::unistd::{Uid, User, geteuid};
 
 use super::EmbeddedPostgresError;
 
-/// The user Postgres's programs run as: ourselves, or, as root, somebody else (Postgres refuses root).
+/// The user that PostgreSQL's programs run as: the current user or, because PostgreSQL does not run as root, another user if this
+/// process runs as root.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     /// The name, for messages.
     pub name: String,
-    /// User and group to become; none: stay who we are.
+    /// The IDs of the other user and its group; `None` for the current user.
     other: Option<(u32, u32)>,
 }
 
 impl Account {
-    /// The owner of `existing` (a cluster's data folder) if there is one; else ourselves; as root `postgres`, else `nobody`.
+    /// Chooses the user: the current one or, as root, the owner of the `existing` home of a cluster, `postgres` or `nobody`.
     pub fn choose(existing: Option<&Path>) -> Result<Self, EmbeddedPostgresError> {
         if !geteuid().is_root() {
             return Ok(Self {
@@ -50,32 +51,30 @@ impl Account {
         })
     }
 
-    /// Whether it is somebody else than ourselves.
+    /// Returns whether PostgreSQL runs as another user.
     pub fn is_other(&self) -> bool {
         self.other.is_some()
     }
 
-    /// Whether `path` belongs to this account.
+    /// Returns whether `path` belongs to this user.
     pub fn owns(&self, path: &Path) -> bool {
         let uid = self.other.map_or_else(|| geteuid().as_raw(), |(uid, _)| uid);
         path.metadata().is_ok_and(|metadata| metadata.uid() == uid)
     }
 
-    /// Gives `path` to this account.
-    pub fn give(&self, path: &Path) -> Result<(), EmbeddedPostgresError> {
+    /// Makes this user the owner of `path`.
+    pub fn make_owner(&self, path: &Path) -> Result<(), EmbeddedPostgresError> {
         match self.other {
-            Some((uid, gid)) => chown(path, Some(uid), Some(gid)).map_err(EmbeddedPostgresError::io(
-                "hand over to PostgreSQL's user the folder",
-                path,
-            )),
+            Some((uid, gid)) => chown(path, Some(uid), Some(gid))
+                .map_err(EmbeddedPostgresError::io("change the owner of the folder", path)),
             None => Ok(()),
         }
     }
 
-    /// A [bare](bare) command that runs as this account in the folder `cwd` and reads nothing.
+    /// Returns a command with a [clean environment](clean_command) that runs as this user in the folder `cwd`, without input.
     pub fn command(&self, program: impl Into<PathBuf>, cwd: &Path) -> Command {
-        let mut command = bare(program.into());
-        // A group of its own: Ctrl-C in a terminal must reach us alone, we stop the server in order.
+        let mut command = clean_command(program.into());
+        // A separate process group, so that Ctrl-C in a terminal reaches only this process, which shuts the server down.
         command.current_dir(cwd).stdin(Stdio::null()).process_group(0);
         if let Some((uid, gid)) = self.other {
             command.uid(uid).gid(gid);
@@ -83,8 +82,8 @@ impl Account {
         command
     }
 
-    /// Whether this account can enter `folder` and write there.
-    pub async fn reaches(&self, folder: &Path) -> bool {
+    /// Returns whether this user can enter `folder` and write to it.
+    pub async fn can_write(&self, folder: &Path) -> bool {
         if self.other.is_none() {
             return true;
         }
@@ -96,10 +95,11 @@ impl Account {
     }
 }
 
-/// A command that inherits nothing of our environment but where programs are and what time it is: an application's secrets
-/// may stand there, and a process's environment can be read by whoever runs as its user. Nor does it
-/// inherit what steers Postgres's programs (`PGDATA`, `PGPORT`, ...).
-pub(super) fn bare(program: PathBuf) -> Command {
+/// Returns a command with a clean environment that contains only `PATH`, `TZ` and `LC_ALL`.
+///
+/// The environment of the application may contain secrets, and all processes of a user can read each other's environment. It may
+/// also contain variables that affect PostgreSQL's programs (`PGDATA`, `PGPORT`, ...).
+pub(super) fn clean_command(program: PathBuf) -> Command {
     let mut command = Command::new(program);
     command.env_clear();
     for name in ["PATH", "TZ"] {
@@ -107,43 +107,43 @@ pub(super) fn bare(program: PathBuf) -> Command {
             command.env(name, value);
         }
     }
-    // English messages whatever the machine speaks.
+    // Messages are in English on every machine.
     command.env("LC_ALL", "C");
     command
 }
 
-/// Runs a program to its end, at most for `limit`.
+/// Runs a program until it exits, for at most `timeout`.
 pub(super) async fn run(
     program: &'static str,
     command: Command,
-    limit: Duration,
+    timeout: Duration,
 ) -> Result<Output, EmbeddedPostgresError> {
     let path = PathBuf::from(command.get_program());
     let mut command = tokio::process::Command::from(command);
-    match tokio::time::timeout(limit, command.kill_on_drop(true).output()).await {
+    match tokio::time::timeout(timeout, command.kill_on_drop(true).output()).await {
         Ok(output) => output.map_err(EmbeddedPostgresError::io("run", path)),
         Err(_) => Err(EmbeddedPostgresError::Program {
             program,
-            status: format!("not finished after {} s", limit.as_secs()),
+            status: format!("timed out after {} s", timeout.as_secs()),
             output: String::new(),
         }),
     }
 }
 
-/// [`run`], and an exit status other than 0 is an error with the program's words.
+/// Like [`run`], but an unsuccessful exit status is an error with the program's output.
 pub(super) async fn run_to_success(
     program: &'static str,
     command: Command,
-    limit: Duration,
+    timeout: Duration,
 ) -> Result<(), EmbeddedPostgresError> {
-    let output = run(program, command, limit).await?;
+    let output = run(program, command, timeout).await?;
     if output.status.success() {
         return Ok(());
     }
-    let words = [output.stdout, output.stderr].concat();
+    let printed = [output.stdout, output.stderr].concat();
     Err(EmbeddedPostgresError::Program {
         program,
         status: output.status.to_string(),
-        output: String::from_utf8_lossy(&words).trim().to_owned(),
+        output: String::from_utf8_lossy(&printed).trim().to_owned(),
     })
 }

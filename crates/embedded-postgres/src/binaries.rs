@@ -1,16 +1,16 @@
-//! Where PostgreSQL's server programs are on this machine.
+//! Lookup of PostgreSQL's server programs on this machine.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
-use super::{EmbeddedPostgresError, account::bare};
+use super::{EmbeddedPostgresError, account::clean_command};
 
-/// The programs that are needed; a folder without one of them does not count.
+/// The required programs. A folder must contain all of them.
 const PROGRAMS: [&str; 3] = ["postgres", "initdb", "pg_ctl"];
 
-/// A folder that holds PostgreSQL's server programs.
+/// A folder that contains PostgreSQL's server programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binaries {
     folder: PathBuf,
@@ -18,22 +18,22 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// The major version, for example 17.
+    /// Returns the major version, for example 17.
     #[must_use]
     pub fn major(&self) -> u32 {
         self.major
     }
 
-    /// The path of one program.
+    /// Returns the path of a program.
     #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The first suitable programs among `folders`: of the version `needed` for a cluster that exists, else of any.
+    /// Returns the first suitable programs in `folders`: of the version `needed` for an existing cluster, or of any version.
     ///
     /// # Errors
-    /// Nothing is installed, or not that version.
+    /// If nothing or only other versions are installed.
     pub fn find(folders: &[PathBuf], needed: Option<(u32, &Path)>) -> Result<Self, EmbeddedPostgresError> {
         let mut found: Vec<Self> = Vec::new();
         for folder in folders {
@@ -64,25 +64,26 @@ impl Binaries {
     }
 
     fn in_folder(folder: &Path) -> Option<Self> {
-        // On the PATH, `postgres` is often a link into the folder in which its siblings live.
+        // In the PATH, `postgres` is often a link into the folder with the other programs.
         let folder = folder.join("postgres").canonicalize().ok()?.parent()?.to_owned();
         if !PROGRAMS.iter().all(|program| folder.join(program).is_file()) {
             return None;
         }
-        let version = bare(folder.join("postgres")).arg("--version").output().ok()?;
+        let version = clean_command(folder.join("postgres")).arg("--version").output().ok()?;
         let major = major_version(&String::from_utf8_lossy(&version.stdout))?;
         Some(Self { folder, major })
     }
 }
 
-/// The folders to look into: the `PATH`'s, what `pg_config --bindir` says, Debian's and Homebrew's (newest first).
+/// Returns the folders that are searched by default: those of `PATH`, the output of `pg_config --bindir`, and those of Debian and
+/// Homebrew, newest version first.
 #[must_use]
 pub fn standard_folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = env::var_os("PATH")
         .map(|path| env::split_paths(&path).collect())
         .unwrap_or_default();
-    if let Ok(answer) = bare("pg_config".into()).arg("--bindir").output() {
-        let folder = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+    if let Ok(output) = clean_command("pg_config".into()).arg("--bindir").output() {
+        let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         if !folder.is_empty() {
             folders.push(folder.into());
         }
@@ -94,7 +95,7 @@ pub fn standard_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The `bin` folders below the versioned folders in `parent`, newest first.
+/// Returns the `bin` folders of the versions in `parent`, newest first.
 fn versioned(parent: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut versions: Vec<(u32, PathBuf)> = parent
         .read_dir()
@@ -104,7 +105,7 @@ fn versioned(parent: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         .filter_map(|entry| {
             let name = entry.file_name();
             let name = name.to_str().filter(|name| wanted(name))?;
-            // `17`, `postgresql@17`; plain `postgresql` is Homebrew's newest and sorts by what it is: unknown.
+            // `17` or `postgresql@17`. The version of a plain `postgresql`, Homebrew's newest, is unknown; it sorts last.
             let digits = name.trim_start_matches(|character: char| !character.is_ascii_digit());
             Some((digits.parse().unwrap_or(0), entry.path().join("bin")))
         })
@@ -113,7 +114,7 @@ fn versioned(parent: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     versions.into_iter().map(|(_, folder)| folder).collect()
 }
 
-/// 15 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0)`.
+/// Parses the major version, for example 15 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0)`.
 fn major_version(text: &str) -> Option<u32> {
     let number = text
         .split_whitespace()
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_major_version_is_read_from_what_postgres_prints() {
+    fn the_major_version_is_parsed_from_the_output_of_postgres() {
         for (text, major) in [
             ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n", Some(15)),
             ("postgres (PostgreSQL) 18beta1\n", Some(18)),
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_versions_come_first_by_number_and_not_by_letter() {
+    fn versions_are_sorted_numerically_with_the_newest_first() {
         let root = tempfile::tempdir().unwrap();
         for name in ["9.6", "17", "postgresql@16", "unrelated"] {
             std::fs::create_dir_all(root.path().join(name).join("bin")).unwrap();
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn without_programs_the_message_says_what_to_install() {
+    fn without_programs_the_error_tells_what_to_install() {
         let empty = tempfile::tempdir().unwrap();
         let error = Binaries::find(&[empty.path().to_owned()], None)
             .unwrap_err()
@@ -166,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_of_another_version_names_the_version_to_install() {
+    fn for_a_cluster_of_another_version_the_error_tells_which_version_to_install() {
         let folders = standard_folders();
         let cluster = Path::new("/somewhere/data");
         let error = Binaries::find(&folders, Some((8, cluster))).unwrap_err().to_string();
-        assert!(error.contains("made by PostgreSQL 8"), "{error}");
+        assert!(error.contains("created by PostgreSQL 8"), "{error}");
         assert!(error.contains("postgresql-8"), "{error}");
     }
 }

@@ -1,38 +1,38 @@
-//! What can go wrong.
+//! The error type.
 
 use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
-/// Why the private cluster could not be started, used or stopped.
+/// An error while starting, using or stopping the private cluster.
 #[derive(Debug, Error)]
 pub enum EmbeddedPostgresError {
-    /// No PostgreSQL server programs were found; the message says what to install.
+    /// No PostgreSQL server programs were found. The message names the packages to install.
     #[error(
         "no PostgreSQL server was found (searched: {}).\n\
          Install one, then start again:\n  \
            Debian, Ubuntu:  apt-get install postgresql\n  \
            macOS:           brew install postgresql@17\n\
-         or name the folder that holds postgres, initdb and pg_ctl",
+         or configure the folder that contains postgres, initdb and pg_ctl",
         display_all(searched)
     )]
     NotInstalled {
-        /// The folders that were looked into, in order.
+        /// The searched folders, in order.
         searched: Vec<PathBuf>,
     },
     /// The cluster belongs to a major version that is not installed.
     #[error(
-        "the cluster in {} was made by PostgreSQL {needed}, but installed is only: {found}. \
+        "the cluster in {} was created by PostgreSQL {needed}, but only {found} is installed. \
          Install PostgreSQL {needed} (apt-get install postgresql-{needed}, brew install postgresql@{needed}), \
-         or delete that folder to begin anew",
+         or delete that folder to start with an empty cluster",
         cluster.display()
     )]
     VersionMissing {
-        /// The cluster's data folder.
+        /// The data folder of the cluster.
         cluster: PathBuf,
-        /// Its major version.
+        /// The major version of the cluster.
         needed: u32,
-        /// What is installed.
+        /// The installed versions.
         found: String,
     },
     /// Another process runs the cluster of this data folder.
@@ -40,71 +40,72 @@ pub enum EmbeddedPostgresError {
     InUse {
         /// The data folder.
         data_dir: PathBuf,
-        /// ` (process <id>)`, where it is known.
+        /// ` (process <id>)`, if it is known.
         holder: String,
     },
-    /// Started as root, and there is no other user to run Postgres as.
+    /// The process runs as root, and there is no other user to run PostgreSQL as.
     #[error("PostgreSQL does not run as root, and this machine has neither a user `postgres` nor a user `nobody`")]
     NoAccount,
-    /// Started as root, and no folder was found that the other user can reach.
+    /// The process runs as root, and no folder was found that the other user can access.
     #[error(
-        "PostgreSQL runs as the user `{account}`, which can reach none of: {}",
+        "PostgreSQL runs as the user `{account}`, who cannot write to any of these folders: {}",
         display_all(tried)
     )]
     Unreachable {
-        /// The user Postgres would run as.
+        /// The user that PostgreSQL would run as.
         account: String,
         /// The folders that were tried.
         tried: Vec<PathBuf>,
     },
-    /// The folder in which the cluster was kept is gone.
+    /// The folder that contained the cluster does not exist anymore.
     #[error(
-        "the cluster of this data folder was kept in {}, which is gone; delete {} to begin anew",
-        location.display(), note.display()
+        "the cluster of this data folder was stored in {}, which does not exist anymore; \
+         delete {} to start with an empty cluster",
+        location.display(), location_file.display()
     )]
     LocationGone {
-        /// Where the cluster was.
+        /// The missing folder.
         location: PathBuf,
-        /// The file that remembers it.
-        note: PathBuf,
+        /// The file that contains its path.
+        location_file: PathBuf,
     },
     /// A file operation failed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("failed to {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb phrase.
+        /// The operation, as a verb phrase.
         action: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
-    /// One of Postgres's programs failed.
+    /// One of PostgreSQL's programs failed.
     #[error("{program} failed ({status}): {output}")]
     Program {
-        /// The program's name.
+        /// The name of the program.
         program: &'static str,
-        /// Its exit status, or that it ran out of time.
+        /// The exit status, or that the program timed out.
         status: String,
-        /// What it printed.
+        /// The output of the program.
         output: String,
     },
-    /// The server did not come up.
+    /// The server did not start.
     #[error("PostgreSQL {reason}; the end of its log ({}):\n{tail}", log.display())]
     Start {
-        /// What happened, as a predicate.
+        /// The failure, as a verb phrase.
         reason: String,
         /// The server's log file.
         log: PathBuf,
-        /// The last lines of it.
+        /// The last lines of the log.
         tail: String,
     },
-    /// The running server refused a statement.
-    #[error("PostgreSQL refused: {}", describe(.0))]
+    /// The running server rejected a statement.
+    #[error("PostgreSQL rejected a statement: {}", describe(.0))]
     Query(#[from] tokio_postgres::Error),
 }
 
 impl EmbeddedPostgresError {
-    /// For `map_err` on a file operation.
+    /// Returns a function for `map_err` on a file operation.
     pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source }
@@ -120,7 +121,7 @@ fn display_all(paths: &[PathBuf]) -> String {
     }
 }
 
-/// The server's own words where there are any: tokio-postgres shows only "db error".
+/// Returns the server's message if there is one, because tokio-postgres shows only "db error".
 fn describe(error: &tokio_postgres::Error) -> String {
     error
         .as_db_error()

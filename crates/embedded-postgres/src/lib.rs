@@ -1,14 +1,16 @@
-//! A private PostgreSQL cluster of an application's own: made from the server programs on the machine, kept in the
-//! application's data folder, reached over a Unix socket only, stopped when the application stops.
+//! A private PostgreSQL cluster for an application.
+//!
+//! The cluster uses the PostgreSQL server programs on the machine, and is stored in the application's data folder. It accepts
+//! connections on a Unix socket only, and stops when the application stops.
 //!
 //! ```text
-//! <data folder>/postgres.lock        one process at a time
-//! <data folder>/postgres/data        the cluster      (or wherever <data folder>/postgres-location says)
-//! <data folder>/postgres/run         its socket       (or a short folder in /tmp, where the path would be too long)
+//! <data folder>/postgres.lock        ensures that only one process runs the cluster
+//! <data folder>/postgres/data        the cluster (or in the folder that <data folder>/postgres-location contains)
+//! <data folder>/postgres/run         its socket  (or in a short folder in /tmp if the path would be too long)
 //! <data folder>/postgres/postgres.log
 //! ```
-//! Postgres refuses to run as root. Started as root it runs as `postgres` or `nobody`, and if that user cannot reach the
-//! data folder (below /root, say) the cluster goes to `/var/lib/<application>`.
+//! PostgreSQL does not run as root. If the application runs as root, PostgreSQL runs as `postgres` or `nobody`. If that user cannot
+//! access the data folder (for example below /root), the cluster is stored in `/var/lib/<application>`.
 
 use std::{
     fs,
@@ -22,43 +24,42 @@ use tokio_postgres::{Config, NoTls};
 mod account;
 mod binaries;
 mod error;
-mod place;
+mod layout;
 mod server;
 
 pub use binaries::{Binaries, standard_folders};
 pub use error::EmbeddedPostgresError;
 
 use account::Account;
-use place::{Home, Lock, SocketFolder};
+use layout::{Home, Lock, SocketFolder};
 use server::{Server, Setup};
 
-/// All but what is plain in every part of a URL.
-const NOT_PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The characters that are escaped in a URL.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How a private cluster is run. It begins with [`Options::of`].
+/// The options of a private cluster. Start with [`Options::of`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The application's name in words of a-z and 0-9 with hyphens between them, such as `parking-meters`. Its folders
-    /// outside of the data folder carry it; the database and the role that owns the cluster are called like it, with
-    /// underscores.
+    /// The name of the application: words of a-z and 0-9 with hyphens between them, such as `parking-meters`. Folders outside of
+    /// the data folder contain this name. The database and the role that owns the cluster have the same name with underscores.
     pub application: &'static str,
-    /// The folders to look for `postgres`, `initdb` and `pg_ctl` in; none: [`standard_folders`].
+    /// The folders that are searched for `postgres`, `initdb` and `pg_ctl`; `None` for [`standard_folders`].
     pub search: Option<Vec<PathBuf>>,
-    /// False gives up safety in a crash of the machine for speed: for tests alone.
+    /// Whether data survives a crash of the machine. False is faster, and only for tests.
     pub durable: bool,
-    /// Postgres's `max_connections`.
+    /// PostgreSQL's `max_connections`.
     pub max_connections: u32,
-    /// Further settings of `postgresql.conf`, name and value; they win over ours.
+    /// Names and values of further settings of `postgresql.conf`, which take precedence.
     pub settings: Vec<(String, String)>,
-    /// How long the server may take until it answers; recovery after a crash is part of that.
-    pub start_deadline: Duration,
-    /// Where a cluster goes that Postgres's user cannot reach in the data folder; none: `/var/lib/<application>`, then
+    /// The time limit for the start of the server, including recovery after a crash.
+    pub start_timeout: Duration,
+    /// The folders for a cluster whose data folder PostgreSQL's user cannot access; `None` for `/var/lib/<application>`, then
     /// `/var/tmp/<application>`.
     pub roots: Option<Vec<PathBuf>>,
 }
 
 impl Options {
-    /// What is usual, for this application.
+    /// Returns the default options for an application.
     #[must_use]
     pub fn of(application: &'static str) -> Self {
         Self {
@@ -67,12 +68,12 @@ impl Options {
             durable: true,
             max_connections: 100,
             settings: Vec::new(),
-            start_deadline: Duration::from_secs(120),
+            start_timeout: Duration::from_secs(120),
             roots: None,
         }
     }
 
-    /// The name of the application's database, and of the role it connects as.
+    /// Returns the name of the application's database and role.
     fn role(&self) -> String {
         self.application.replace('-', "_")
     }
@@ -88,11 +89,11 @@ impl Options {
     }
 }
 
-/// A running private cluster. [`EmbeddedPostgres::stop`] stops it in order; dropping it does too, and blocks meanwhile.
-/// If the process is killed, a guard process stops the server.
+/// A running private cluster. [`EmbeddedPostgres::stop`] shuts it down. Dropping the value does so as well, and blocks until it has
+/// stopped. If the process is killed, a guard process stops the server.
 #[derive(Debug)]
 pub struct EmbeddedPostgres {
-    // The order matters: the server stops before its socket folder goes and the lock is let go of.
+    // The fields are dropped in this order: the server stops before its socket folder is removed and the lock is released.
     server: Server,
     socket: SocketFolder,
     home: Home,
@@ -101,14 +102,15 @@ pub struct EmbeddedPostgres {
 }
 
 impl EmbeddedPostgres {
-    /// Starts the cluster of `data_dir`, which is made if it does not exist, and waits until it answers. The application's
-    /// database exists then.
+    /// Starts the cluster in `data_dir` and waits until it accepts connections. Creates the folder, the cluster and the
+    /// application's database if they do not exist.
     ///
     /// # Errors
-    /// No server programs (the message says what to install), another process on the same folder, or a server that does
-    /// not start (with the end of its log).
+    /// - No server programs are installed. The message names the packages to install.
+    /// - Another process uses the folder.
+    /// - The server does not start. The message contains the end of its log.
     pub async fn start(data_dir: &Path, options: Options) -> Result<Self, EmbeddedPostgresError> {
-        fs::create_dir_all(data_dir).map_err(EmbeddedPostgresError::io("make the folder", data_dir))?;
+        fs::create_dir_all(data_dir).map_err(EmbeddedPostgresError::io("create the folder", data_dir))?;
         let data_dir = data_dir
             .canonicalize()
             .map_err(EmbeddedPostgresError::io("find", data_dir))?;
@@ -122,7 +124,7 @@ impl EmbeddedPostgres {
         let binaries = Binaries::find(&folders, version.zip(cluster.as_deref()))?;
         let home = match existing {
             Some(home) => home,
-            None => Home::make(&data_dir, &account, &options.roots()).await?,
+            None => Home::create(&data_dir, &account, &options.roots()).await?,
         };
 
         let setup = Setup {
@@ -131,15 +133,15 @@ impl EmbeddedPostgres {
             home: &home,
             options: &options,
         };
-        // Asked again: a cluster may stand in a home elsewhere whose note was lost.
+        // Checked again: there may be a cluster in a home outside of the data folder whose location file was lost.
         if home.version()?.is_none() {
-            setup.initialise().await?;
+            setup.initialize().await?;
         }
         setup.stop_leftover().await?;
-        let socket = SocketFolder::make(&home, &account, options.application)?;
+        let socket = SocketFolder::create(&home, &account, options.application)?;
         let server = setup.start(&socket).await?;
         if account.is_other() {
-            tracing::info!(user = account.name, folder = %home.path().display(), "PostgreSQL runs as another user");
+            tracing::info!(user = account.name, folder = %home.path().display(), "running PostgreSQL as another user");
         }
         let postgres = Self {
             server,
@@ -152,11 +154,12 @@ impl EmbeddedPostgres {
         Ok(postgres)
     }
 
-    /// How to connect to the application's database of a cluster that another process runs on `data_dir`; `None` if none does.
+    /// Returns the connection settings for the application's database in a cluster that another process runs in `data_dir`, or
+    /// `None` if no process does.
     ///
     /// # Errors
-    /// The folder cannot be looked into, or its server does not say where its socket is.
-    pub fn of_another_process(data_dir: &Path, options: &Options) -> Result<Option<Config>, EmbeddedPostgresError> {
+    /// If the folder cannot be read.
+    pub fn find_running(data_dir: &Path, options: &Options) -> Result<Option<Config>, EmbeddedPostgresError> {
         let Ok(data_dir) = data_dir.canonicalize() else {
             return Ok(None);
         };
@@ -170,33 +173,33 @@ impl EmbeddedPostgres {
         Ok(home.socket_in_use()?.map(|socket| config_for(&socket, &role, &role)))
     }
 
-    /// How to connect to the application's database.
+    /// Returns the connection settings for the application's database.
     #[must_use]
     pub fn config(&self) -> Config {
         self.config_of(&self.role)
     }
 
-    /// How to connect to another database of the cluster.
+    /// Returns the connection settings for another database of the cluster.
     #[must_use]
     pub fn config_of(&self, database: &str) -> Config {
         config_for(self.socket.path(), &self.role, database)
     }
 
-    /// The application's database as a URL, for `psql` and the like.
+    /// Returns the URL of the application's database, for programs such as `psql`.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_of(&self.role)
     }
 
-    /// Another database of the cluster as a URL.
+    /// Returns the URL of another database of the cluster.
     #[must_use]
     pub fn url_of(&self, database: &str) -> String {
-        let plain = |text: &str| utf8_percent_encode(text, NOT_PLAIN).to_string();
-        let host = plain(&self.socket.path().display().to_string());
-        format!("postgresql:///{}?host={host}&user={}", plain(database), self.role)
+        let escaped = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
+        let host = escaped(&self.socket.path().display().to_string());
+        format!("postgresql:///{}?host={host}&user={}", escaped(database), self.role)
     }
 
-    /// The folder that holds the cluster and its log.
+    /// Returns the folder that contains the cluster and its log.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.home.path()
@@ -205,15 +208,15 @@ impl EmbeddedPostgres {
     /// Creates a database unless it exists.
     ///
     /// # Errors
-    /// Whatever the server says.
+    /// If the server reports an error.
     pub async fn create_database(&self, name: &str) -> Result<Config, EmbeddedPostgresError> {
         self.create_database_from(name, "template0").await
     }
 
-    /// Creates a database as a copy of `template` (with which nobody may be connected) unless it exists.
+    /// Creates a database as a copy of `template` unless it exists. There must be no connections to the template.
     ///
     /// # Errors
-    /// Whatever the server says.
+    /// If the server reports an error.
     pub async fn create_database_from(&self, name: &str, template: &str) -> Result<Config, EmbeddedPostgresError> {
         let (client, connection) = self.config_of("postgres").connect(NoTls).await?;
         let driver = tokio::spawn(connection);
@@ -226,12 +229,12 @@ impl EmbeddedPostgres {
             client.batch_execute(&statement).await?;
         }
         drop(client);
-        // The session has ended once its driver has; what it ended with no longer matters.
+        // Waits for the end of the session. Its result does not matter.
         let _ = driver.await;
         Ok(self.config_of(name))
     }
 
-    /// Stops the server: open transactions are rolled back, a checkpoint is written.
+    /// Stops the server. Open transactions are rolled back, and a checkpoint is written.
     pub async fn stop(mut self) {
         self.server.stop().await;
     }
@@ -243,7 +246,7 @@ fn config_for(socket: &Path, role: &str, database: &str) -> Config {
     config
 }
 
-/// An SQL identifier.
+/// Quotes an SQL identifier.
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! The server as a child process: leftovers of an earlier run, first initialisation, start, readiness, stop.
+//! The server as a child process: initialization, start, readiness, stop, and cleanup after an earlier run.
 
 use std::{
     fs::{self, File},
@@ -20,20 +20,20 @@ use super::{
     EmbeddedPostgresError, Options,
     account::{Account, run_to_success},
     binaries::Binaries,
-    place::{Home, SocketFolder},
+    layout::{Home, SocketFolder},
 };
 
-/// For `initdb` and `pg_ctl`, which take seconds.
-const PROGRAM_LIMIT: Duration = Duration::from_secs(120);
-/// How long a fast shutdown may take (it writes a checkpoint) before the server is stopped without one.
-const FAST_SHUTDOWN: Duration = Duration::from_secs(30);
-/// How long an immediate shutdown may take before the server is killed.
-const IMMEDIATE_SHUTDOWN: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(20);
-/// How much of the log's end goes into an error.
-const TAIL: u64 = 2_000;
+/// The time limit for `initdb` and `pg_ctl`, which take seconds.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(120);
+/// The time limit for a fast shutdown, which writes a checkpoint, before an immediate shutdown without one.
+const FAST_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time limit for an immediate shutdown before the server is killed.
+const IMMEDIATE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The number of bytes at the end of the log that an error contains.
+const TAIL_LENGTH: u64 = 2_000;
 
-/// What is needed to run a cluster.
+/// The data needed to run a cluster.
 pub(super) struct Setup<'a> {
     pub account: &'a Account,
     pub binaries: &'a Binaries,
@@ -46,8 +46,8 @@ impl Setup<'_> {
         self.account.command(self.binaries.program(program), self.home.path())
     }
 
-    /// Makes the cluster. An interrupted initialisation leaves nothing that looks like one.
-    pub async fn initialise(&self) -> Result<(), EmbeddedPostgresError> {
+    /// Creates the cluster under a temporary name first, so that an interrupted initialization does not leave an invalid cluster.
+    pub async fn initialize(&self) -> Result<(), EmbeddedPostgresError> {
         let unfinished = self.home.path().join("data.unfinished");
         match fs::remove_dir_all(&unfinished) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -55,10 +55,10 @@ impl Setup<'_> {
             }
             _ => {}
         }
-        info!(folder = %self.home.path().display(), version = self.binaries.major(), "making a private PostgreSQL cluster");
+        info!(folder = %self.home.path().display(), version = self.binaries.major(), "creating a private PostgreSQL cluster");
         let mut command = self.command("initdb");
         command.arg("--pgdata").arg(&unfinished);
-        // Whoever can open the socket is trusted, and only this account (and root) can: its folder is private.
+        // Connections over the socket need no password, because only this user and root can access the folder of the socket.
         command.args([
             "--encoding=UTF8",
             "--locale=C",
@@ -70,11 +70,11 @@ impl Setup<'_> {
         if !self.options.durable {
             command.arg("--no-sync");
         }
-        run_to_success("initdb", command, PROGRAM_LIMIT).await?;
+        run_to_success("initdb", command, PROGRAM_TIMEOUT).await?;
         fs::rename(&unfinished, self.home.data()).map_err(EmbeddedPostgresError::io("rename", unfinished))
     }
 
-    /// Stops a server that an earlier process of ours left behind when it was killed.
+    /// Stops a server that still runs because an earlier process was killed.
     pub async fn stop_leftover(&self) -> Result<(), EmbeddedPostgresError> {
         let data = self.home.data();
         let pid_file = data.join("postmaster.pid");
@@ -87,7 +87,7 @@ impl Setup<'_> {
             return Ok(());
         };
         if !is_server_of(pid, &data) {
-            // The number may belong to a stranger by now, for which Postgres would refuse to start.
+            // The ID may belong to an unrelated process by now. PostgreSQL would not start because of it.
             return match fs::remove_file(&pid_file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     Err(EmbeddedPostgresError::io("remove", pid_file)(error))
@@ -95,13 +95,13 @@ impl Setup<'_> {
                 _ => Ok(()),
             };
         }
-        warn!(pid, "stopping the PostgreSQL server that an earlier run left behind");
+        warn!(pid, "stopping the PostgreSQL server of an earlier process");
         for mode in ["fast", "immediate"] {
             let mut command = self.command("pg_ctl");
             command
                 .args(["stop", "--wait", "--silent", "--timeout=30", "--mode", mode, "--pgdata"])
                 .arg(&data);
-            let outcome = run_to_success("pg_ctl", command, PROGRAM_LIMIT).await;
+            let outcome = run_to_success("pg_ctl", command, PROGRAM_TIMEOUT).await;
             if outcome.is_ok() || !is_server_of(pid, &data) {
                 break;
             }
@@ -109,7 +109,7 @@ impl Setup<'_> {
                 return outcome;
             }
         }
-        // A temporary socket folder of that run; ours and non-empty ones stay.
+        // Removes the temporary socket folder of that process, if it is empty.
         let temporary = format!("/tmp/{}-", self.options.application);
         if let Some(folder) = text.lines().nth(4).filter(|folder| folder.starts_with(&temporary)) {
             let _ = fs::remove_dir(folder);
@@ -117,31 +117,34 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// Starts the server and waits until it answers.
+    /// Starts the server and waits until it accepts connections.
     pub async fn start(&self, socket: &SocketFolder) -> Result<Server, EmbeddedPostgresError> {
         let log = self.home.log();
-        let deadline = Instant::now() + self.options.start_deadline;
+        let deadline = Instant::now() + self.options.start_timeout;
         loop {
-            // One earlier log is kept: it tells how the last run ended.
+            // Keeps the previous log, which shows how the last run ended.
             let _ = fs::rename(&log, log.with_extension("previous.log"));
             let mut server = self.spawn(socket, &log)?;
             let reason = loop {
-                if answers(socket.path(), &self.options.role()).await {
+                if accepts_connections(socket.path(), &self.options.role()).await {
                     return Ok(server);
                 }
-                if let Some(status) = server.exited() {
-                    break format!("ended while starting ({status})");
+                if let Some(status) = server.exit_status() {
+                    break format!("exited while starting ({status})");
                 }
                 if Instant::now() >= deadline {
-                    break format!("did not answer within {} s", self.options.start_deadline.as_secs());
+                    break format!(
+                        "did not accept connections within {} s",
+                        self.options.start_timeout.as_secs()
+                    );
                 }
-                sleep(POLL).await;
+                sleep(POLL_INTERVAL).await;
             };
             server.stop().await;
             let tail = tail(&log);
-            // Sessions of a killed server see its end a moment later than we do.
+            // The sessions of a killed server end a moment later than the server.
             if tail.contains("pre-existing shared memory block") && Instant::now() < deadline {
-                sleep(POLL).await;
+                sleep(POLL_INTERVAL).await;
                 continue;
             }
             return Err(EmbeddedPostgresError::Start { reason, log, tail });
@@ -160,7 +163,7 @@ impl Setup<'_> {
         let mut process = command
             .spawn()
             .map_err(EmbeddedPostgresError::io("run", self.binaries.program("postgres")))?;
-        // If we are killed the pipe closes, and this shell stops the server.
+        // If this process is killed, the pipe closes, and the shell stops the server.
         let mut guard = self.account.command("/bin/sh", self.home.path());
         guard.args([
             "-c",
@@ -180,7 +183,7 @@ impl Setup<'_> {
     }
 
     fn settings(&self, socket: &Path) -> Vec<(String, String)> {
-        // A list setting: quotes keep a comma in the path from being a separator.
+        // The setting is a list. Quotes prevent a comma in the path from acting as a separator.
         let folder = format!("\"{}\"", socket.display().to_string().replace('"', "\"\""));
         let mut settings: Vec<(String, String)> = [
             ("listen_addresses", ""),
@@ -190,7 +193,7 @@ impl Setup<'_> {
             ("max_connections", self.options.max_connections.to_string().as_str()),
             ("timezone", "UTC"),
             ("log_timezone", "UTC"),
-            // Values may be personal data.
+            // Parameters may contain personal data.
             ("log_parameter_max_length_on_error", "0"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -205,7 +208,7 @@ impl Setup<'_> {
     }
 }
 
-/// A running server. Dropping it stops it, and blocks until it has stopped.
+/// A running server. Dropping it stops the server, and blocks until it has stopped.
 #[derive(Debug)]
 pub(super) struct Server {
     process: Child,
@@ -213,37 +216,37 @@ pub(super) struct Server {
 }
 
 impl Server {
-    fn exited(&mut self) -> Option<ExitStatus> {
+    fn exit_status(&mut self) -> Option<ExitStatus> {
         self.process.try_wait().ok().flatten()
     }
 
     fn signal(&self, signal: Signal) {
-        // Not waited for yet, so the number is still this child's. It fails only for one that has ended.
+        // The child has not been waited for, so the ID still belongs to it. The call fails only if the child has exited.
         let _ = i32::try_from(self.process.id()).map(|pid| kill(Pid::from_raw(pid), signal));
     }
 
-    fn dismiss_guard(&mut self) {
+    fn stop_guard(&mut self) {
         let _ = self.guard.kill();
         let _ = self.guard.wait();
     }
 
-    /// The signals of an orderly stop that turns less patient, with the time each is given.
+    /// The signals of a shutdown, from a fast one to a kill, with their timeouts.
     const STEPS: [(Signal, Duration); 3] = [
-        (Signal::SIGINT, FAST_SHUTDOWN),
-        (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN),
-        (Signal::SIGKILL, IMMEDIATE_SHUTDOWN),
+        (Signal::SIGINT, FAST_SHUTDOWN_TIMEOUT),
+        (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN_TIMEOUT),
+        (Signal::SIGKILL, IMMEDIATE_SHUTDOWN_TIMEOUT),
     ];
 
-    /// Ends open transactions, writes a checkpoint and stops.
+    /// Rolls back open transactions, writes a checkpoint, and stops.
     pub async fn stop(&mut self) {
-        self.dismiss_guard();
-        for (signal, patience) in Self::STEPS {
-            let deadline = Instant::now() + patience;
-            if self.exited().is_none() {
+        self.stop_guard();
+        for (signal, timeout) in Self::STEPS {
+            let deadline = Instant::now() + timeout;
+            if self.exit_status().is_none() {
                 self.signal(signal);
             }
-            while self.exited().is_none() && Instant::now() < deadline {
-                sleep(POLL).await;
+            while self.exit_status().is_none() && Instant::now() < deadline {
+                sleep(POLL_INTERVAL).await;
             }
         }
     }
@@ -251,55 +254,55 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.dismiss_guard();
-        for (signal, patience) in Self::STEPS {
-            let deadline = Instant::now() + patience;
-            if self.exited().is_none() {
+        self.stop_guard();
+        for (signal, timeout) in Self::STEPS {
+            let deadline = Instant::now() + timeout;
+            if self.exit_status().is_none() {
                 self.signal(signal);
             }
-            while self.exited().is_none() && Instant::now() < deadline {
-                thread::sleep(POLL);
+            while self.exit_status().is_none() && Instant::now() < deadline {
+                thread::sleep(POLL_INTERVAL);
             }
         }
     }
 }
 
-/// Whether process `pid` runs, and is the server of the cluster in `data`: it has that folder as its working folder.
+/// Returns whether process `pid` is the server of the cluster in `data`, which is then its working folder.
 fn is_server_of(pid: i32, data: &Path) -> bool {
     let Ok(data) = data.canonicalize() else { return false };
     if Path::new("/proc/self/cwd").exists() {
         return fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == data);
     }
-    // Without /proc (macOS): its command line names the folder.
+    // Without /proc (macOS), the command line is checked, which contains the folder.
     let listed = Command::new("ps")
         .args(["-o", "command=", "-p", &pid.to_string()])
         .output();
     listed.is_ok_and(|listed| String::from_utf8_lossy(&listed.stdout).contains(&data.display().to_string()))
 }
 
-async fn answers(socket: &Path, role: &str) -> bool {
+async fn accepts_connections(socket: &Path, role: &str) -> bool {
     let config = super::config_for(socket, role, "postgres");
     let attempt = async {
         let (client, connection) = config.connect(tokio_postgres::NoTls).await.ok()?;
         let driver = tokio::spawn(connection);
-        let answer = client.simple_query("SELECT 1").await.ok();
+        let result = client.simple_query("SELECT 1").await.ok();
         drop(client);
-        // The session has ended when this has, and a stop need not end it.
+        // Waits for the end of the session.
         let _ = driver.await;
-        answer
+        result
     };
     matches!(tokio::time::timeout(Duration::from_secs(5), attempt).await, Ok(Some(_)))
 }
 
-/// The last lines of a log file.
+/// Returns the last lines of a log file.
 fn tail(log: &Path) -> String {
     let read = || {
         let mut file = File::open(log)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_LENGTH)))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         std::io::Result::Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     };
-    read().unwrap_or_else(|error| format!("(cannot be read: {error})"))
+    read().unwrap_or_else(|error| format!("(failed to read the log: {error})"))
 }

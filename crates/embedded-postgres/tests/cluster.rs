@@ -1,4 +1,4 @@
-//! The private cluster, with real server programs.
+//! Tests of the private cluster with real server programs.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{
@@ -13,8 +13,8 @@ use embedded_postgres::{Binaries, EmbeddedPostgres, EmbeddedPostgresError, Optio
 use tempfile::TempDir;
 use tokio_postgres::{Client, Config, NoTls};
 
-/// Set for the copy of this test program that plays an application which is killed.
-const PLAY_VICTIM: &str = "EMBEDDED_POSTGRES_TEST_VICTIM";
+/// Set for the copy of this test program that acts as the killed application.
+const KILLED_PROCESS_FOLDER: &str = "EMBEDDED_POSTGRES_TEST_VICTIM";
 
 fn options() -> Options {
     Options {
@@ -24,7 +24,7 @@ fn options() -> Options {
     }
 }
 
-/// A temporary folder that other users can pass, as an ordinary project folder is.
+/// A temporary folder that other users can enter, like an ordinary project folder.
 fn open_folder() -> TempDir {
     tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o755))
@@ -43,7 +43,7 @@ async fn number(config: &Config, sql: &str) -> i32 {
 }
 
 #[tokio::test]
-async fn what_was_stored_is_there_after_a_restart() {
+async fn data_is_kept_across_a_restart() {
     let folder = open_folder();
     let data_dir = folder.path().join("made/by start");
     let postgres = EmbeddedPostgres::start(&data_dir, options()).await.unwrap();
@@ -64,10 +64,10 @@ async fn what_was_stored_is_there_after_a_restart() {
 /// KEY-2
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_servers_processes_inherit_nothing_of_our_environment() {
+async fn the_server_does_not_inherit_the_applications_environment() {
     let folder = open_folder();
     let postgres = EmbeddedPostgres::start(folder.path(), options()).await.unwrap();
-    // Its children have it from the parent of all; those write over theirs to show what they do.
+    // Child processes inherit the environment of the parent, and overwrite their own to show their status.
     let file = fs::read_to_string(postgres.folder().join("data/postmaster.pid")).unwrap();
     let parent = file.lines().next().unwrap();
     let environment = fs::read(format!("/proc/{parent}/environ")).unwrap();
@@ -76,14 +76,14 @@ async fn the_servers_processes_inherit_nothing_of_our_environment() {
         .filter_map(|entry| Some(String::from_utf8_lossy(entry).split_once('=')?.0.to_owned()))
         .collect();
     assert!(names.contains(&"PATH".to_owned()), "{names:?}");
-    // This test's own environment is full of what cargo says.
+    // The environment of this test contains many variables from cargo.
     let inherited = |name: &String| name.starts_with("CARGO") || name.contains("SECRET") || name.contains("KEY");
     assert!(!names.iter().any(inherited), "{names:?}");
     postgres.stop().await;
 }
 
 #[tokio::test]
-async fn the_cluster_speaks_utf8_and_listens_on_its_socket_alone() {
+async fn the_cluster_uses_utf8_and_listens_only_on_its_socket() {
     let folder = open_folder();
     let postgres = EmbeddedPostgres::start(folder.path(), options()).await.unwrap();
     let client = connect(&postgres.config()).await;
@@ -103,7 +103,7 @@ async fn the_cluster_speaks_utf8_and_listens_on_its_socket_alone() {
 }
 
 #[tokio::test]
-async fn a_durable_cluster_flushes_and_further_settings_win() {
+async fn a_durable_cluster_uses_fsync_and_further_settings_take_precedence() {
     let folder = open_folder();
     let settings = vec![("work_mem".to_owned(), "7MB".to_owned())];
     let options = Options {
@@ -120,7 +120,7 @@ async fn a_durable_cluster_flushes_and_further_settings_win() {
 }
 
 #[tokio::test]
-async fn a_second_start_on_the_same_folder_is_refused_until_the_first_has_stopped() {
+async fn a_second_start_in_the_same_folder_fails_until_the_first_has_stopped() {
     let folder = open_folder();
     let first = EmbeddedPostgres::start(folder.path(), options()).await.unwrap();
     let error = EmbeddedPostgres::start(folder.path(), options()).await.unwrap_err();
@@ -138,7 +138,7 @@ async fn a_second_start_on_the_same_folder_is_refused_until_the_first_has_stoppe
 }
 
 #[tokio::test]
-async fn without_server_programs_the_message_says_what_to_install() {
+async fn without_server_programs_the_error_tells_what_to_install() {
     let folder = open_folder();
     let options = Options {
         search: Some(vec!["/nonexistent/bin".into()]),
@@ -158,7 +158,7 @@ async fn without_server_programs_the_message_says_what_to_install() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_is_an_error_with_the_end_of_its_log() {
+async fn the_error_of_a_failed_start_contains_the_end_of_the_log() {
     let folder = open_folder();
     let settings = vec![("shared_buffers".to_owned(), "nonsense".to_owned())];
     let error = EmbeddedPostgres::start(folder.path(), Options { settings, ..options() })
@@ -169,7 +169,7 @@ async fn a_server_that_cannot_start_is_an_error_with_the_end_of_its_log() {
 }
 
 #[tokio::test]
-async fn a_path_too_long_for_a_socket_still_works_and_leaves_no_folder_behind() {
+async fn a_long_path_uses_a_temporary_socket_folder_that_is_removed() {
     let folder = open_folder();
     let data_dir = folder.path().join("long".repeat(30));
     let postgres = EmbeddedPostgres::start(&data_dir, options()).await.unwrap();
@@ -208,9 +208,9 @@ async fn databases_are_created_once_and_can_be_copied() {
 }
 
 #[tokio::test]
-async fn as_root_a_cluster_that_the_other_user_cannot_reach_goes_elsewhere_and_is_found_again() {
+async fn as_root_a_cluster_in_an_inaccessible_folder_is_stored_elsewhere_and_found_again() {
     if !nix::unistd::geteuid().is_root() {
-        // Only root runs the server as somebody else; everybody else reaches what is his.
+        // The server runs as another user only if the test runs as root.
         return;
     }
     let closed = tempfile::Builder::new()
@@ -244,18 +244,18 @@ async fn as_root_a_cluster_that_the_other_user_cannot_reach_goes_elsewhere_and_i
     let error = EmbeddedPostgres::start(&data_dir, options()).await.unwrap_err();
     assert!(matches!(error, EmbeddedPostgresError::LocationGone { .. }), "{error}");
 
-    let nowhere = Options {
+    let no_programs = Options {
         roots: Some(vec![closed.path().join("root")]),
         ..options()
     };
-    let error = EmbeddedPostgres::start(&closed.path().join("other"), nowhere)
+    let error = EmbeddedPostgres::start(&closed.path().join("other"), no_programs)
         .await
         .unwrap_err();
     assert!(matches!(error, EmbeddedPostgresError::Unreachable { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn the_server_of_a_killed_process_does_not_stay_and_its_data_does() {
+async fn the_server_of_a_killed_process_stops_and_keeps_its_data() {
     let folder = open_folder();
     let mut victim = victim(folder.path());
     let pid_file = folder.path().join("postgres/data/postmaster.pid");
@@ -269,7 +269,7 @@ async fn the_server_of_a_killed_process_does_not_stay_and_its_data_does() {
 }
 
 #[tokio::test]
-async fn a_server_left_behind_is_stopped_by_the_next_start() {
+async fn a_leftover_server_is_stopped_by_the_next_start() {
     let folder = open_folder();
     let data = folder.path().join("postgres/data");
     EmbeddedPostgres::start(folder.path(), options())
@@ -277,7 +277,7 @@ async fn a_server_left_behind_is_stopped_by_the_next_start() {
         .unwrap()
         .stop()
         .await;
-    // Started past us, so that no guard looks after it.
+    // Started directly, so that there is no guard process.
     let run = folder.path().join("postgres/run");
     let mut stray = as_owner_of(&data, &server_program());
     stray.arg("-D").arg(&data).args(["-c", "listen_addresses=", "-c"]);
@@ -291,7 +291,7 @@ async fn a_server_left_behind_is_stopped_by_the_next_start() {
 }
 
 #[tokio::test]
-async fn a_stale_process_number_that_belongs_to_a_stranger_by_now_is_no_obstacle() {
+async fn a_stale_process_id_of_an_unrelated_process_is_ignored() {
     let folder = open_folder();
     EmbeddedPostgres::start(folder.path(), options())
         .await
@@ -299,27 +299,29 @@ async fn a_stale_process_number_that_belongs_to_a_stranger_by_now_is_no_obstacle
         .stop()
         .await;
     let data = folder.path().join("postgres/data");
-    // A process of the same user, as Postgres would take for the server.
-    let mut stranger = as_owner_of(&data, Path::new("/bin/sleep"));
-    let mut stranger = stranger.arg("600").current_dir("/").spawn().unwrap();
+    // A process of the same user, which PostgreSQL would take for the server.
+    let mut unrelated = as_owner_of(&data, Path::new("/bin/sleep"));
+    let mut unrelated = unrelated.arg("600").current_dir("/").spawn().unwrap();
     fs::write(
         data.join("postmaster.pid"),
-        format!("{}\n{}\n1\n5432\n\n\n\n", stranger.id(), data.display()),
+        format!("{}\n{}\n1\n5432\n\n\n\n", unrelated.id(), data.display()),
     )
     .unwrap();
 
     let postgres = EmbeddedPostgres::start(folder.path(), options()).await;
-    let untouched = stranger.try_wait().unwrap().is_none();
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
-    assert!(untouched, "the stranger was stopped");
+    let untouched = unrelated.try_wait().unwrap().is_none();
+    unrelated.kill().unwrap();
+    unrelated.wait().unwrap();
+    assert!(untouched, "the unrelated process was stopped");
     postgres.unwrap().stop().await;
 }
 
-/// Not a test of its own: what the killed process does.
+/// The body of the killed process, which does nothing as a test.
 #[tokio::test]
 async fn victim_body() {
-    let Ok(folder) = std::env::var(PLAY_VICTIM) else { return };
+    let Ok(folder) = std::env::var(KILLED_PROCESS_FOLDER) else {
+        return;
+    };
     let folder = PathBuf::from(folder);
     let postgres = EmbeddedPostgres::start(&folder, options()).await.unwrap();
     connect(&postgres.config())
@@ -334,7 +336,7 @@ async fn victim_body() {
 fn victim(folder: &Path) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "victim_body"])
-        .env(PLAY_VICTIM, folder)
+        .env(KILLED_PROCESS_FOLDER, folder)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()

@@ -1,15 +1,15 @@
-//! Admitting a verified request.
+//! Admission of a verified request.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
 
-use crate::request::Refused;
+use crate::request::Rejected;
 use crate::verify::Verified;
 use crate::{Contract, DecodedQuery, Destination, Outcome, RequestInfo};
 
-/// A caller's rate-limit status: where a request stands in its window.
+/// The rate-limit status of a caller, including the position of a request in its window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLimitStatus {
     /// Requests per window.
@@ -21,12 +21,12 @@ pub struct RateLimitStatus {
 }
 
 impl RateLimitStatus {
-    /// Requests left in the window.
+    /// Returns the number of requests left in the window.
     pub fn remaining(&self) -> u32 {
         self.limit.saturating_sub(self.position)
     }
 
-    /// Whether the request is over the limit.
+    /// Returns whether the request is over the limit.
     pub fn is_exceeded(&self) -> bool {
         self.position > self.limit
     }
@@ -40,14 +40,14 @@ pub struct Admission<C: Contract> {
     pub caller: Outcome<C::Caller, C>,
 }
 
-/// A request that is admitted.
+/// An admitted request.
 pub(super) struct Admitted<C: Contract> {
     pub info: RequestInfo,
     pub destination: Destination<C>,
     pub head: Parts,
     pub query: DecodedQuery,
     pub body: Bytes,
-    pub hold: C::BodyHold,
+    pub reservation: C::BodyReservation,
     pub caller: C::Caller,
     _stage: (),
 }
@@ -59,14 +59,14 @@ pub(super) struct Admitted<C: Contract> {
 pub(super) async fn admit<C: Contract>(
     contract: &C,
     verified: Verified<C>,
-) -> Result<Admitted<C>, Box<Refused<C::Code>>> {
+) -> Result<Admitted<C>, Box<Rejected<C::Code>>> {
     let Verified {
         mut info,
         destination,
         head,
         query,
         body,
-        hold,
+        reservation,
         verified,
         ..
     } = verified;
@@ -81,10 +81,10 @@ pub(super) async fn admit<C: Contract>(
             head,
             query,
             body,
-            hold,
+            reservation,
             caller,
             _stage: (),
         }),
-        Err(error) => Err(info.refused(error)),
+        Err(error) => Err(info.rejected(error)),
     }
 }

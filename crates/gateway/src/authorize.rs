@@ -1,15 +1,15 @@
-//! Whether the caller may call the operation.
+//! Authorization of the call.
 
 use crate::Contract;
 use crate::Reason;
-use crate::request::{Answered, Refused};
+use crate::request::{Completed, Rejected};
 use crate::route::Routed;
 
 /// The outcome of authorization.
 pub(super) enum Authorized<C: Contract> {
-    /// The caller has asked for this response in place of the endpoint's.
-    Prepared(Answered),
-    /// The endpoint is to be called.
+    /// The caller has requested this response instead of the endpoint's.
+    Prepared(Completed),
+    /// The endpoint has to be called.
     Call(AuthorizedCall<C>),
 }
 
@@ -17,7 +17,7 @@ pub(super) enum Authorized<C: Contract> {
 pub(super) struct AuthorizedCall<C: Contract>(Routed<C>);
 
 impl<C: Contract> AuthorizedCall<C> {
-    /// The request.
+    /// Returns the request.
     pub fn into_routed(self) -> Routed<C> {
         self.0
     }
@@ -27,26 +27,26 @@ impl<C: Contract> AuthorizedCall<C> {
 ///
 /// # Errors
 /// Those of [`Contract::prepared`] and [`Contract::authorize`].
-pub(super) fn authorize<C: Contract>(contract: &C, routed: Routed<C>) -> Result<Authorized<C>, Box<Refused<C::Code>>> {
+pub(super) fn authorize<C: Contract>(contract: &C, routed: Routed<C>) -> Result<Authorized<C>, Box<Rejected<C::Code>>> {
     match contract.prepared(routed.route, &routed.headers) {
         Ok(None) => {}
         Ok(Some(response)) => {
-            return Ok(Authorized::Prepared(Answered {
+            return Ok(Authorized::Prepared(Completed {
                 info: routed.info,
                 response,
             }));
         }
         Err(error) => {
             let mut info = routed.info;
-            // Errors of these statuses otherwise occur before a request is counted.
+            // Real errors with these statuses occur before a request is counted.
             if error.reason == Some(Reason::AnswerOrdered) && matches!(error.status(), 401 | 408 | 413) {
                 info.rate_limit = None;
             }
-            return Err(info.refused(error));
+            return Err(info.rejected(error));
         }
     }
     match contract.authorize(&routed.caller, routed.route) {
         Ok(()) => Ok(Authorized::Call(AuthorizedCall(routed))),
-        Err(error) => Err(routed.info.refused(error)),
+        Err(error) => Err(routed.info.rejected(error)),
     }
 }

@@ -1,9 +1,9 @@
-//! Reading a body: counted while it arrives, within the contract's limits of size, time and memory.
+//! Reading of the body within the contract's limits of size, time and memory.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use codegen_runtime::fault::{Fault, Path};
+use codegen_runtime::validation::{Path, ValidationError};
 use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
@@ -11,17 +11,17 @@ use hyper::body::Body;
 
 use crate::Reason;
 use crate::identify::Identified;
-use crate::request::Refused;
+use crate::request::Rejected;
 use crate::{ApiError, Contract, Destination, ErrorCode, Outcome, RequestInfo};
 
-/// How large a body may be, and how long it may take to arrive.
+/// The maximum size of a body, and the time in which it must arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLimit {
-    /// The number of bytes.
+    /// The maximum number of bytes.
     pub bytes: usize,
-    /// The time.
+    /// The maximum time.
     pub timeout: Duration,
-    /// What to do about a body that is too large, for the message.
+    /// Advice for the message about a body that is too large.
     pub remedy: Option<&'static str>,
 }
 
@@ -30,22 +30,22 @@ pub(super) struct Received<C: Contract> {
     pub info: RequestInfo,
     pub destination: Destination<C>,
     pub head: Parts,
-    /// The body, byte for byte as sent.
+    /// The exact bytes of the body.
     pub body: Bytes,
     pub identity: C::Identity,
-    pub hold: C::BodyHold,
+    pub reservation: C::BodyReservation,
     _stage: (),
 }
 
-/// Reads the whole body, if the contract wants it.
+/// Reads the whole body, if the contract has a body limit for the operation.
 ///
 /// # Errors
-/// 413 for a body over the limit, announced or sent, without reading the rest; 408 when it has not arrived in time; 400 when it
-/// breaks off; what the contract says when there is no memory for it.
+/// 413 if the announced or actual size is over the limit, without reading the rest; 408 if the body does not arrive in time; 400
+/// if the connection is lost before its end; the contract's error if there is not enough memory.
 pub(super) async fn receive<C, B>(
     contract: &C,
     identified: Identified<C, B>,
-) -> Result<Received<C>, Box<Refused<C::Code>>>
+) -> Result<Received<C>, Box<Rejected<C::Code>>>
 where
     C: Contract,
     B: Body<Data = Bytes> + Send + Unpin,
@@ -60,32 +60,32 @@ where
     } = identified;
     let read = async {
         let route = destination.route();
-        let mut hold = contract.hold_body(&info, route).await?;
+        let mut reservation = contract.reserve_body(&info, &identity, route).await?;
         let Some(limit) = contract.body_limit(route) else {
-            return Ok((hold, Bytes::new()));
+            return Ok((reservation, Bytes::new()));
         };
         let expected = announced(&head.headers, limit)?;
-        let reading = collect::<C, B>(body, expected, limit, &mut hold, &mut info.received_bytes);
+        let reading = collect::<C, B>(body, expected, limit, &mut reservation, &mut info.received_bytes);
         let body = tokio::time::timeout(limit.timeout, reading)
             .await
             .unwrap_or_else(|_| Err(too_slow(limit)))?;
-        Ok((hold, body))
+        Ok((reservation, body))
     };
     match read.await {
-        Ok((hold, body)) => Ok(Received {
+        Ok((reservation, body)) => Ok(Received {
             info,
             destination,
             head,
             body,
             identity,
-            hold,
+            reservation,
             _stage: (),
         }),
-        Err(error) => Err(info.refused(error)),
+        Err(error) => Err(info.rejected(error)),
     }
 }
 
-/// The length that the head announces; 0 if it announces none.
+/// Returns the length that the head announces, or 0 if it announces none.
 fn announced<E: ErrorCode>(headers: &HeaderMap, limit: BodyLimit) -> Result<usize, ApiError<E>> {
     let length = headers
         .get(header::CONTENT_LENGTH)
@@ -98,25 +98,25 @@ fn announced<E: ErrorCode>(headers: &HeaderMap, limit: BodyLimit) -> Result<usiz
     }
 }
 
-/// The whole body; `received` counts the bytes that have arrived, however reading ends.
+/// Reads the whole body. `received` counts the bytes that have arrived, even if reading fails.
 async fn collect<C, B>(
     mut body: B,
     expected: usize,
     limit: BodyLimit,
-    hold: &mut C::BodyHold,
+    reservation: &mut C::BodyReservation,
     received: &mut u64,
 ) -> Outcome<Bytes, C>
 where
     C: Contract,
     B: Body<Data = Bytes> + Unpin,
 {
-    /// Bytes that are allocated on the strength of an announcement alone.
-    const ON_TRUST: usize = 16 * 1024;
+    /// The maximum number of bytes that are allocated before they have arrived.
+    const MAX_PREALLOCATED: usize = 16 * 1024;
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else {
-            let fault = Fault::in_body(&Path::default(), "broke off before its end; send it again");
-            return Err(ApiError::invalid_request(fault).with_reason(Reason::BodyBrokeOff));
+            let error = ValidationError::in_body(&Path::default(), "ended unexpectedly; send it again");
+            return Err(ApiError::invalid_request(error).with_reason(Reason::BodyBrokeOff));
         };
         let Ok(data) = frame.into_data() else { continue };
         *received += data.len() as u64;
@@ -124,12 +124,12 @@ where
         if length > limit.bytes {
             return Err(too_large(limit).with_reason(Reason::BodyTooLarge));
         }
-        C::extend_hold(hold, length)?;
+        C::extend_reservation(reservation, length).await?;
         if bytes.is_empty() {
             if length == expected {
                 return Ok(data);
             }
-            bytes.reserve(expected.clamp(length, ON_TRUST.max(length)));
+            bytes.reserve(expected.clamp(length, MAX_PREALLOCATED.max(length)));
         }
         bytes.extend_from_slice(&data);
     }

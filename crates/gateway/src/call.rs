@@ -1,10 +1,10 @@
-//! Calling the endpoint.
+//! The call of the endpoint.
 
 use codegen_runtime::call::Request;
 
 use crate::Reason;
 use crate::authorize::AuthorizedCall;
-use crate::request::{Answered, Refused};
+use crate::request::{Completed, Rejected};
 use crate::route::Routed;
 use crate::{Contract, RequestInfo};
 
@@ -13,18 +13,18 @@ pub(super) struct Callable<C: Contract> {
     info: RequestInfo,
     route: &'static C::Route,
     request: Request,
-    /// The reason for the log if the query has errors, which are reported together with those found when it is read.
+    /// The reason for the log if the query has errors. The response reports them together with those found when the query is read.
     query_error: Option<Reason>,
     caller: C::Caller,
-    /// Kept until the endpoint has answered, because the body is in memory until then.
-    _hold: C::BodyHold,
+    /// The memory reservation of the body, which stays in memory until the endpoint returns.
+    _reservation: C::BodyReservation,
 }
 
 /// Checks the query as far as possible without reading its values.
 ///
 /// # Errors
-/// 400 that names each parameter that is wrong.
-pub(super) fn arguments<C: Contract>(authorized: AuthorizedCall<C>) -> Result<Callable<C>, Box<Refused<C::Code>>> {
+/// 400 with all invalid parameters.
+pub(super) fn arguments<C: Contract>(authorized: AuthorizedCall<C>) -> Result<Callable<C>, Box<Rejected<C::Code>>> {
     let Routed {
         info,
         route,
@@ -32,12 +32,12 @@ pub(super) fn arguments<C: Contract>(authorized: AuthorizedCall<C>) -> Result<Ca
         query,
         headers,
         body,
-        hold,
+        reservation,
         caller,
         ..
     } = authorized.into_routed();
     match query.of_operation(C::operation(route).query_parameters) {
-        Err(error) => Err(info.refused(error.into())),
+        Err(error) => Err(info.rejected(error.into())),
         Ok((query, query_error)) => Ok(Callable {
             info,
             route,
@@ -49,7 +49,7 @@ pub(super) fn arguments<C: Contract>(authorized: AuthorizedCall<C>) -> Result<Ca
             },
             query_error,
             caller,
-            _hold: hold,
+            _reservation: reservation,
         }),
     }
 }
@@ -58,14 +58,14 @@ impl<C: Contract> Callable<C> {
     /// Reads the arguments and calls the endpoint.
     ///
     /// # Errors
-    /// 400 for arguments that the document does not allow, and the endpoint's own.
-    pub async fn call(self, contract: &C) -> Result<Answered, Box<Refused<C::Code>>> {
+    /// 400 for arguments that the document does not allow, and the errors of the endpoint.
+    pub async fn call(self, contract: &C) -> Result<Completed, Box<Rejected<C::Code>>> {
         match contract.call(self.route, &self.caller, &self.request).await {
-            Ok(response) => Ok(Answered {
+            Ok(response) => Ok(Completed {
                 info: self.info,
                 response,
             }),
-            Err(error) => Err(self.info.refused(match self.query_error {
+            Err(error) => Err(self.info.rejected(match self.query_error {
                 Some(reason) => error.with_reason(reason),
                 None => error,
             })),

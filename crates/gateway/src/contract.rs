@@ -1,4 +1,4 @@
-//! What an API contract provides to be served through the gateway.
+//! The trait that an API contract implements to be served through the gateway.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use codegen_runtime::call::Request;
 use dropshot::Body;
 use http::request::Parts;
 use http::{HeaderMap, Response};
-use partner_api_store::directory::Named;
+use partner_api_store::directory::ClaimedKey;
 
 use crate::{
     Admission, ApiError, BodyLimit, DecodedQuery, Destination, ErrorCode, RequestInfo, TrustedProxies, Unverified,
 };
 
-/// The outcome of a contract's step.
+/// The result of a contract's step.
 pub type Outcome<T, C> = Result<T, ApiError<<C as Contract>::Code>>;
 
-/// The pending answer of an endpoint.
-pub type Answer<'r, C> = Pin<Box<dyn Future<Output = Outcome<Response<Body>, C>> + Send + 'r>>;
+/// The future response of an endpoint.
+pub type ResponseFuture<'r, C> = Pin<Box<dyn Future<Output = Outcome<Response<Body>, C>> + Send + 'r>>;
 
-/// The facts about an operation that the gateway uses, from the contract's document.
+/// An operation of the contract's document, as far as the gateway needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     /// `operationId`
@@ -37,7 +37,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The text of an `x-` member.
+    /// Returns the text of an `x-` member.
     pub fn extension(&self, name: &str) -> Option<&'static str> {
         let mut members = self.extensions.iter();
         members.find(|(known, _)| *known == name).map(|(_, value)| *value)
@@ -50,92 +50,96 @@ pub trait Contract: Sized + Send + Sync + 'static {
     type Code: ErrorCode;
     /// An operation and the function that calls its endpoint.
     type Route: Send + Sync + 'static;
-    /// What the head of a request says of its caller.
+    /// The caller's identity as the head of the request claims it.
     type Identity: Send;
-    /// The memory that a request's body has been granted.
-    type BodyHold: Send;
-    /// An identity that has been proved.
+    /// A reservation of memory for the body of a request.
+    type BodyReservation: Send;
+    /// A verified identity.
     type Verified: Send;
-    /// Who called, as endpoints see it.
+    /// The caller as endpoints see it.
     type Caller: Send + Sync;
 
-    /// All operations.
+    /// Returns all operations.
     fn routes() -> &'static [Self::Route];
 
-    /// The facts about a route's operation.
+    /// Returns the operation of a route.
     fn operation(route: &Self::Route) -> Operation;
 
-    /// What the log shows in place of a path that fits no template, and the error.
+    /// Returns the text that the log shows instead of a path that matches no template, and the error.
     fn unknown_path(path: &str) -> (&'static str, ApiError<Self::Code>);
 
-    /// The proxies whose `X-Forwarded-For` is believed.
+    /// Returns the proxies whose `X-Forwarded-For` is trusted.
     fn trusted_proxies(&self) -> &TrustedProxies;
 
-    /// Limits a client before its request is looked at further, and answers requests that are for no operation of the API, such
-    /// as those for static pages; `None` if the request is for the API.
+    /// Limits the rate of a client's requests, and responds to requests outside the API, such as those for static pages. Returns
+    /// `None` if the request is for the API.
     ///
     /// # Errors
-    /// When the client is over its limit, or there is nothing to be found outside the API.
-    fn answer_outside(
+    /// If the client is over its limit, or nothing exists at the path.
+    fn respond_outside(
         &self,
         info: &RequestInfo,
         destination: &Destination<Self>,
         head: &Parts,
     ) -> impl Future<Output = Outcome<Option<Response<Body>>, Self>> + Send;
 
-    /// Reads from the head who calls.
+    /// Reads the caller's identity from the head.
     ///
     /// # Errors
-    /// When the credentials are missing or not accepted.
+    /// If the credentials are missing or not accepted.
     fn identify(
         &self,
         destination: &Destination<Self>,
         head: &Parts,
     ) -> impl Future<Output = Outcome<Self::Identity, Self>> + Send;
 
-    /// Whose key the log shows for an identified request.
-    fn named(_identity: &Self::Identity) -> Option<Named> {
+    /// Returns the key that the log shows for an identified request.
+    fn identified_key(_identity: &Self::Identity) -> Option<ClaimedKey> {
         None
     }
 
-    /// Whose key the log shows for a request whose identification failed.
-    fn claimed(&self, _headers: &HeaderMap) -> Option<Named> {
+    /// Returns the key that the log shows if the identification has failed.
+    fn claimed_key(&self, _headers: &HeaderMap) -> Option<ClaimedKey> {
         None
     }
 
-    /// How large the body may be and how long it may take; `None` if the body is not read.
+    /// Returns the limits of the body, or `None` if the body is not read.
     fn body_limit(&self, route: Option<&'static Self::Route>) -> Option<BodyLimit>;
 
-    /// Reserves memory for a body, before any of it is read.
+    /// Reserves memory for a body before it is read.
     ///
     /// # Errors
-    /// When there is none to be had.
-    fn hold_body(
+    /// If no memory is available.
+    fn reserve_body(
         &self,
         info: &RequestInfo,
+        identity: &Self::Identity,
         route: Option<&'static Self::Route>,
-    ) -> impl Future<Output = Outcome<Self::BodyHold, Self>> + Send;
+    ) -> impl Future<Output = Outcome<Self::BodyReservation, Self>> + Send;
 
-    /// Extends the reservation to this many bytes in all.
+    /// Extends the reservation to this number of bytes in total.
     ///
     /// # Errors
-    /// When there is no more memory to be had.
-    fn extend_hold(_hold: &mut Self::BodyHold, _bytes: usize) -> Outcome<(), Self> {
-        Ok(())
+    /// If no more memory is available.
+    fn extend_reservation(
+        _reservation: &mut Self::BodyReservation,
+        _bytes: usize,
+    ) -> impl Future<Output = Outcome<(), Self>> + Send {
+        std::future::ready(Ok(()))
     }
 
-    /// Proves the identity, now that the body has arrived, and decodes the query.
+    /// Verifies the identity after the body has arrived, and decodes the query.
     ///
     /// # Errors
-    /// When the proof fails, or the query cannot be decoded.
+    /// If the verification fails, or the query cannot be decoded.
     fn verify(
         &self,
         request: Unverified<'_, Self>,
         identity: Self::Identity,
-        hold: &mut Self::BodyHold,
+        reservation: &mut Self::BodyReservation,
     ) -> impl Future<Output = Outcome<(Self::Verified, DecodedQuery), Self>> + Send;
 
-    /// How long the remaining steps may take, the endpoint included.
+    /// Returns the time limit for the remaining steps, including the endpoint.
     fn request_timeout(&self) -> Duration;
 
     /// Admits a verified request.
@@ -147,10 +151,10 @@ pub trait Contract: Sized + Send + Sync + 'static {
         verified: Self::Verified,
     ) -> impl Future<Output = Admission<Self>> + Send;
 
-    /// A response that the caller has asked for in place of the endpoint's.
+    /// Returns a response that the caller has requested instead of the endpoint's.
     ///
     /// # Errors
-    /// The error that the caller has asked for.
+    /// The error that the caller has requested.
     fn prepared(&self, _route: &'static Self::Route, _headers: &HeaderMap) -> Outcome<Option<Response<Body>>, Self> {
         Ok(None)
     }
@@ -158,7 +162,7 @@ pub trait Contract: Sized + Send + Sync + 'static {
     /// Checks that the caller may call the operation.
     ///
     /// # Errors
-    /// When it may not.
+    /// If it may not.
     fn authorize(&self, _caller: &Self::Caller, _route: &'static Self::Route) -> Outcome<(), Self> {
         Ok(())
     }
@@ -169,8 +173,8 @@ pub trait Contract: Sized + Send + Sync + 'static {
         route: &'static Self::Route,
         caller: &'r Self::Caller,
         request: &'r Request,
-    ) -> Answer<'r, Self>;
+    ) -> ResponseFuture<'r, Self>;
 
-    /// Adds headers to a response before the gateway adds those that every contract has.
+    /// Adds headers to a response, before the gateway adds the headers of all contracts.
     fn finish(_headers: &mut HeaderMap) {}
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codegen_runtime::Faults;
+use codegen_runtime::ValidationErrors;
 use dropshot::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
@@ -26,66 +26,57 @@ struct Detail<'a> {
     request_id: Uuid,
 }
 
-/// A part of the request that is wrong (ERR-9).
+/// An invalid part of the request (ERR-9).
 #[derive(Serialize)]
 struct InvalidField<'a> {
     field: &'a str,
     message: &'a str,
 }
 
-/// The response of an error, to a request of this id.
-pub(super) fn response<E: ErrorCode>(error: &ApiError<E>, request_id: Uuid) -> Response<Body> {
-    let mut response = Response::new(Body::from(body(error, request_id)));
-    *response.status_mut() = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(after) = error.retry_after {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+impl<E: ErrorCode> ApiError<E> {
+    /// Builds the response to the request with this ID.
+    pub fn response(&self, request_id: Uuid) -> Response<Body> {
+        let mut response = Response::new(Body::from(body(self, request_id)));
+        *response.status_mut() = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(after) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+        }
+        let allow = self.allow.as_deref();
+        if let Some(allow) = allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
+            headers.insert(header::ALLOW, allow);
+        }
+        // The unread rest of the body must not be parsed as the next request.
+        if matches!(self.status(), 408 | 413) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
-    let allow = error.allow.as_deref();
-    if let Some(allow) = allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
-        headers.insert(header::ALLOW, allow);
-    }
-    // The unread rest of the body must not be taken for the next request.
-    if matches!(error.status(), 408 | 413) {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
 }
 
-/// Whole seconds, rounded up, at least 1.
+/// Rounds up to whole seconds, at least 1.
 pub(super) fn whole_seconds(duration: Duration) -> u64 {
     (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).max(1)
 }
 
 fn body<E: ErrorCode>(error: &ApiError<E>, request_id: Uuid) -> Vec<u8> {
-    let faults = error.faults.as_deref();
-    let listed = faults.into_iter().flat_map(Faults::iter);
-    let details = listed.map(|fault| InvalidField {
-        field: &fault.field,
-        message: &fault.message,
+    let errors = error.validation_errors.as_deref();
+    let listed = errors.into_iter().flat_map(ValidationErrors::iter);
+    let details = listed.map(|error| InvalidField {
+        field: &error.field,
+        message: &error.message,
     });
     let envelope = Envelope {
         error: Detail {
             code: error.code.as_str(),
             message: &error.message,
-            field: faults.map(|faults| &*faults.first().field),
+            field: errors.map(|errors| &*errors.first().field),
             details: details.collect(),
             request_id,
         },
     };
     serde_json::to_vec(&envelope).unwrap_or_default()
-}
-
-/// The message about faults: the first, and how many more there are (ERR-9).
-pub(super) fn message(faults: &Faults) -> String {
-    let more = match (faults.count(), faults.iter().count()) {
-        (1, _) => String::new(),
-        (2, _) => "; one more fault is in error.details".to_string(),
-        (all, listed) if all == listed => format!("; {} more faults are in error.details", all - 1),
-        (all, listed) => format!("; there are {all} faults in all, the first {listed} are in error.details"),
-    };
-    format!("{}{more}", faults.first())
 }
 
 #[cfg(test)]
@@ -96,7 +87,7 @@ mod tests {
 
     /// ERR-7
     #[test]
-    fn seconds_to_wait_are_rounded_up_and_at_least_one() {
+    fn retry_after_is_rounded_up_and_at_least_one_second() {
         for (nanoseconds, seconds) in [
             (0, 1),
             (1, 1),
@@ -115,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_sent_even_when_the_window_has_just_run_out() {
+    fn retry_after_is_sent_even_if_the_window_has_just_ended() {
         let mut error = ApiError::<TestCode>::unavailable(Reason::RequestOverdue);
         error.retry_after = Some(Duration::ZERO);
         assert_eq!(error.response(Uuid::nil()).headers()[header::RETRY_AFTER], "1");

@@ -3,21 +3,18 @@
 use std::fmt;
 use std::time::Duration;
 
-use codegen_runtime::{Fault, Faults};
-use dropshot::{Body, ErrorStatusCode, HttpError, HttpResponseError};
-use http::Response;
+use codegen_runtime::{ValidationError, ValidationErrors};
+use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use partner_api_store::DbError;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Serialize, Serializer};
-use uuid::Uuid;
 
 use crate::Reason;
-use crate::envelope;
 use crate::query::InvalidQuery;
 
-/// The error codes of a contract; these are the ones that the gateway itself answers with.
+/// The error codes of a contract. The constants are those that the gateway uses.
 pub trait ErrorCode: Copy + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// 400
     const INVALID_REQUEST: Self;
@@ -37,45 +34,45 @@ pub trait ErrorCode: Copy + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The body of an error, as the contract's document declares it.
     type Body: JsonSchema;
 
-    /// The code as sent.
+    /// Returns the code as sent.
     fn as_str(self) -> &'static str;
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     fn status(self) -> u16;
 }
 
-/// An error as the caller sees it (ERR-1). The gateway adds the request id and makes the envelope. Messages carry no internal
-/// cause: a cause is logged where it occurs.
+/// An error as the caller sees it (ERR-1). The gateway adds the request ID and builds the envelope. Messages do not contain
+/// internal causes, which are logged where they occur.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiError<E> {
     /// The error code, which decides the status.
     pub code: E,
-    /// What is wrong and what to do, for the caller's engineer.
+    /// The problem and its remedy, for the caller's engineer.
     pub message: String,
-    /// The parts of the request that are wrong, where they can be named (ERR-9).
-    pub faults: Option<Box<Faults>>,
+    /// The invalid parts of the request, if they can be identified (ERR-9).
+    pub validation_errors: Option<Box<ValidationErrors>>,
     /// `Retry-After`, for the codes that have it.
     pub retry_after: Option<Duration>,
     /// `Allow`, for 405.
     pub allow: Option<String>,
-    /// The reason for the request log, which the caller is not told; `None` if the code says everything.
+    /// The reason for the request log, which is not sent to the caller; `None` if the code suffices.
     pub reason: Option<Reason>,
 }
 
 impl<E: ErrorCode> ApiError<E> {
-    /// An error of this code.
+    /// Creates an error with this code.
     pub fn new(code: E, message: impl Into<String>) -> Self {
         ApiError {
             code,
             message: message.into(),
-            faults: None,
+            validation_errors: None,
             retry_after: None,
             allow: None,
             reason: None,
         }
     }
 
-    /// The same error, with this reason for the request log.
+    /// Sets the reason for the request log.
     #[must_use]
     pub fn with_reason(self, reason: Reason) -> Self {
         ApiError {
@@ -84,30 +81,30 @@ impl<E: ErrorCode> ApiError<E> {
         }
     }
 
-    /// The same error about these parts of the request; the message is the first fault, and says how many more there are.
+    /// Sets the invalid parts of the request, and the message, which is the first error and the number of others.
     #[must_use]
-    pub fn with_faults(self, faults: impl Into<Faults>) -> Self {
-        let faults = faults.into();
+    pub fn with_validation_errors(self, validation_errors: impl Into<ValidationErrors>) -> Self {
+        let validation_errors = validation_errors.into();
         ApiError {
-            message: envelope::message(&faults),
-            faults: Some(Box::new(faults)),
+            message: message(&validation_errors),
+            validation_errors: Some(Box::new(validation_errors)),
             ..self
         }
     }
 
-    /// 400 about these parts of the request (ERR-9).
-    pub fn invalid_request(faults: impl Into<Faults>) -> Self {
+    /// Creates a 400 error with the invalid parts of the request (ERR-9).
+    pub fn invalid_request(validation_errors: impl Into<ValidationErrors>) -> Self {
         Self::new(E::INVALID_REQUEST, "")
-            .with_faults(faults)
-            .with_reason(Reason::ArgumentRefused)
+            .with_validation_errors(validation_errors)
+            .with_reason(Reason::ArgumentRejected)
     }
 
-    /// 404. The message must be the same for what does not exist and what the caller may not see.
+    /// Creates a 404 error. The message must be the same whether something does not exist or the caller may not see it.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(E::NOT_FOUND, message).with_reason(Reason::NotVisible)
     }
 
-    /// 405 with the methods that are allowed, as `Allow` lists them.
+    /// Creates a 405 error with the allowed methods, in the format of `Allow`.
     pub fn method_not_allowed(method: &http::Method, allowed: impl Into<String>) -> Self {
         let allowed = allowed.into();
         let message = format!("{method} is not allowed; allowed: {allowed}");
@@ -118,35 +115,41 @@ impl<E: ErrorCode> ApiError<E> {
         .with_reason(Reason::NoSuchMethod)
     }
 
-    /// 500. The cause has been logged.
+    /// Creates a 500 error. The caller has logged the cause.
     pub fn internal() -> Self {
         Self::new(
             E::INTERNAL_ERROR,
-            "the service failed to answer; if it happens again, tell the operator this request_id",
+            "the service failed to process the request; if it happens again, report this request_id to the operator",
         )
     }
 
-    /// 503: the database or the object store is unreachable or busy.
+    /// Creates a 503 error: the database or the object store is unreachable or busy.
     pub fn unavailable(reason: Reason) -> Self {
         ApiError {
             retry_after: Some(Duration::from_secs(1)),
             reason: Some(reason),
             ..Self::new(
                 E::SERVICE_UNAVAILABLE,
-                "the service is busy or under repair; try again after Retry-After",
+                "the service is busy or temporarily unavailable; try again after Retry-After",
             )
         }
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     pub fn status(&self) -> u16 {
         self.code.status()
     }
+}
 
-    /// The response to a request of this id.
-    pub fn response(&self, request_id: Uuid) -> Response<Body> {
-        envelope::response(self, request_id)
-    }
+/// Returns the message about validation errors: the first one, and the number of others in the details (ERR-9).
+fn message(errors: &ValidationErrors) -> String {
+    let more = match errors.iter().count() {
+        1 => String::new(),
+        2 => "; one more error is in error.details".to_string(),
+        listed if errors.is_cut() => format!("; error.details has the first {listed} errors, and there are more"),
+        listed => format!("; {} more errors are in error.details", listed - 1),
+    };
+    format!("{}{more}", errors.first())
 }
 
 impl<E> fmt::Display for ApiError<E> {
@@ -155,20 +158,20 @@ impl<E> fmt::Display for ApiError<E> {
     }
 }
 
-/// Arguments that cannot be read are the caller's error.
-impl<E: ErrorCode> From<Faults> for ApiError<E> {
-    fn from(faults: Faults) -> Self {
-        Self::invalid_request(faults)
+/// Invalid arguments are the caller's error.
+impl<E: ErrorCode> From<ValidationErrors> for ApiError<E> {
+    fn from(validation_errors: ValidationErrors) -> Self {
+        Self::invalid_request(validation_errors)
     }
 }
 
 impl<E: ErrorCode> From<InvalidQuery> for ApiError<E> {
-    fn from(InvalidQuery { faults, reason }: InvalidQuery) -> Self {
-        Self::invalid_request(faults).with_reason(reason)
+    fn from(InvalidQuery { errors, reason }: InvalidQuery) -> Self {
+        Self::invalid_request(errors).with_reason(reason)
     }
 }
 
-/// A response that cannot be built is the service's error. (The generated trait requires this conversion as well.)
+/// A response that cannot be built is the service's error. The generated trait requires this conversion as well.
 impl<E: ErrorCode> From<HttpError> for ApiError<E> {
     fn from(error: HttpError) -> Self {
         tracing::error!(cause = %error.internal_message, "failed to build a response");
@@ -176,19 +179,22 @@ impl<E: ErrorCode> From<HttpError> for ApiError<E> {
     }
 }
 
-/// The error of a failed query. The cause is logged here and not sent.
+/// The error for a failed query. The cause is logged here and not sent.
 impl<E: ErrorCode> From<DbError> for ApiError<E> {
     fn from(error: DbError) -> Self {
         let reason = Reason::from(&error);
-        // A text with U+0000, which JSON can express and the database cannot.
-        if error.refusal().is_some_and(|code| code.code() == "22021") {
-            return Self::invalid_request(Fault::of_member("", "a text has the character U+0000; leave it out"));
+        // The text contains U+0000, which is valid in JSON and not in the database.
+        if error.rejection().is_some_and(|code| code.code() == "22021") {
+            return Self::invalid_request(ValidationError::of_member(
+                "",
+                "a text has the character U+0000; leave it out",
+            ));
         }
         if error.is_unavailable() {
-            tracing::warn!(%error, "the database is unavailable: see that it runs, takes connections and holds no long locks");
+            tracing::warn!(%error, "the database is unavailable; check that it runs, accepts connections, and has no long locks");
             return Self::unavailable(reason);
         }
-        tracing::error!(%error, "a query failed");
+        tracing::error!(%error, "failed to query the database");
         Self::internal().with_reason(reason)
     }
 }
@@ -199,7 +205,7 @@ impl<E: ErrorCode> HttpResponseError for ApiError<E> {
     }
 }
 
-/// Dropshot requires it. What is sent is the envelope.
+/// Dropshot requires this implementation. The response contains the envelope instead.
 impl<E: ErrorCode> Serialize for ApiError<E> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.code.as_str())
@@ -217,7 +223,7 @@ impl<E: ErrorCode> JsonSchema for ApiError<E> {
     }
 }
 
-/// The error codes of this crate's tests: a code and its status.
+/// An error code for the tests of this crate: a code and its status.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TestCode(&'static str, u16);
@@ -240,5 +246,24 @@ impl ErrorCode for TestCode {
 
     fn status(self) -> u16 {
         self.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ERR-9
+    #[test]
+    fn a_message_says_how_many_errors_are_in_the_details() {
+        let message = |count: usize| {
+            let error = |number| ValidationError::of_parameter("limit", format!("is wrong {number}"));
+            super::message(&ValidationErrors::of((0..count).map(error)).unwrap())
+        };
+        assert_eq!(message(1), "limit: is wrong 0");
+        assert_eq!(message(2), "limit: is wrong 0; one more error is in error.details");
+        assert_eq!(message(20), "limit: is wrong 0; 19 more errors are in error.details");
+        let cut = "limit: is wrong 0; error.details has the first 20 errors, and there are more";
+        assert_eq!((message(21), message(100)), (cut.to_owned(), cut.to_owned()));
     }
 }

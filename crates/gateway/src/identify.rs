@@ -1,11 +1,11 @@
-//! Reading from a request's head who calls.
+//! Identification of the caller from the head of a request.
 
 use http::request::Parts;
 
-use crate::request::{Arrived, Refused};
+use crate::request::{Arrived, Rejected};
 use crate::{Contract, Destination, RequestInfo};
 
-/// A request whose caller is named in its head; nothing is proved yet.
+/// A request with the identity that its head claims, which is not verified yet.
 pub(super) struct Identified<C: Contract, B> {
     pub info: RequestInfo,
     pub destination: Destination<C>,
@@ -22,7 +22,7 @@ pub(super) struct Identified<C: Contract, B> {
 pub(super) async fn identify<C: Contract, B: Send>(
     contract: &C,
     arrived: Arrived<C, B>,
-) -> Result<Identified<C, B>, Box<Refused<C::Code>>> {
+) -> Result<Identified<C, B>, Box<Rejected<C::Code>>> {
     let Arrived {
         mut info,
         destination,
@@ -32,7 +32,7 @@ pub(super) async fn identify<C: Contract, B: Send>(
     } = arrived;
     match contract.identify(&destination, &head).await {
         Ok(identity) => {
-            info.named = C::named(&identity);
+            info.key = C::identified_key(&identity);
             Ok(Identified {
                 info,
                 destination,
@@ -43,8 +43,8 @@ pub(super) async fn identify<C: Contract, B: Send>(
             })
         }
         Err(error) => {
-            info.named = contract.claimed(&head.headers);
-            Err(info.refused(error))
+            info.key = contract.claimed_key(&head.headers);
+            Err(info.rejected(error))
         }
     }
 }

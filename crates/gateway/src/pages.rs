@@ -8,38 +8,38 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use partner_api_domain::etag::ETag;
 
-/// The folder of the published contract.
+/// The path of the documentation pages.
 pub const FOLDER: &str = "/docs/";
 
-/// What pages may load (`Content-Security-Policy`): their own style sheets, scripts and images, and nothing from elsewhere.
+/// The `Content-Security-Policy` of pages: style sheets, scripts and images from the same origin, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
 /// How long a page may be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Forever: its path changes with its content.
-    ForEver,
-    /// Until the next request, which revalidates it by its tag.
-    UntilAskedAgain,
-    /// Not at all: it contains a secret.
-    Never,
+pub enum Caching {
+    /// Forever, because its path changes with its content.
+    Immutable,
+    /// The client revalidates it by its entity tag for each use.
+    Revalidate,
+    /// Not at all, because it contains a secret.
+    NoStore,
 }
 
 /// A page.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// For `Content-Type`.
+    /// The value of `Content-Type`.
     pub content_type: &'static str,
     /// How long it may be cached.
-    pub keep: Keep,
-    /// Its content.
+    pub caching: Caching,
+    /// The content.
     pub body: Bytes,
-    /// The content compressed with gzip, if it is to be sent so.
+    /// The content compressed with gzip, if the page may be sent compressed.
     pub gzip: Option<Bytes>,
 }
 
-/// Pages by their paths.
+/// Pages by path.
 #[derive(Clone, Debug, Default)]
 pub struct Pages(BTreeMap<String, (Page, ETag)>);
 
@@ -53,7 +53,7 @@ impl Pages {
         self.0.insert(path.to_owned(), (page, tag));
     }
 
-    /// Whether there is a page at a path.
+    /// Returns whether there is a page at a path.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         self.0.contains_key(path) || self.is_folder_without_slash(path)
@@ -63,18 +63,18 @@ impl Pages {
         !path.ends_with('/') && self.0.contains_key(&format!("{path}/"))
     }
 
-    /// The response to a request with these headers for a path; `None` if there is no page.
+    /// Returns the response to a request with these headers for a path, or `None` if there is no page.
     #[must_use]
-    pub fn answer(&self, path: &str, asked: &HeaderMap) -> Option<Response<Body>> {
+    pub fn respond(&self, path: &str, request: &HeaderMap) -> Option<Response<Body>> {
         let Some((page, tag)) = self.0.get(path) else {
             return self.is_folder_without_slash(path).then(|| to_folder(path));
         };
         let mut response = Response::new(Body::empty());
-        let known = asked.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
-        if page.keep != Keep::Never && tag.is_known(known) {
+        let if_none_match = request.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
+        if page.caching != Caching::NoStore && tag.matches(if_none_match) {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
-            let gzip = page.gzip.as_ref().filter(|_| takes_gzip(asked));
+            let gzip = page.gzip.as_ref().filter(|_| accepts_gzip(request));
             *response.body_mut() = Body::from(gzip.unwrap_or(&page.body).clone());
             if gzip.is_some() {
                 let encoding = HeaderValue::from_static("gzip");
@@ -83,16 +83,16 @@ impl Pages {
         }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(page.content_type));
-        let keep = match page.keep {
-            Keep::ForEver => "public, max-age=31536000, immutable",
-            Keep::UntilAskedAgain => "public, no-cache",
-            Keep::Never => "no-store",
+        let cache_control = match page.caching {
+            Caching::Immutable => "public, max-age=31536000, immutable",
+            Caching::Revalidate => "public, no-cache",
+            Caching::NoStore => "no-store",
         };
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
-        // Weak, because it is the same with and without compression.
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
+        // Weak, because the compressed and the uncompressed page have the same tag.
         let tag = HeaderValue::from_str(&format!("W/{}", tag.clone().into_header()));
         if let Ok(tag) = tag
-            && page.keep != Keep::Never
+            && page.caching != Caching::NoStore
         {
             headers.insert(header::ETAG, tag);
         }
@@ -103,7 +103,7 @@ impl Pages {
     }
 }
 
-/// Redirects to the path with a slash at its end, to which the page's links are relative.
+/// Redirects to the path with a trailing slash, to which the links of the page are relative.
 fn to_folder(path: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
@@ -115,18 +115,18 @@ fn to_folder(path: &str) -> Response<Body> {
     response
 }
 
-fn takes_gzip(asked: &HeaderMap) -> bool {
-    let values = asked
+fn accepts_gzip(request: &HeaderMap) -> bool {
+    let values = request
         .get_all(header::ACCEPT_ENCODING)
         .iter()
         .filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|coding| {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        let refused = weight
+        let is_excluded = weight
             .trim()
             .strip_prefix("q=")
             .is_some_and(|q| q.trim_matches(['0', '.']).is_empty());
-        name.trim().eq_ignore_ascii_case("gzip") && !refused
+        name.trim().eq_ignore_ascii_case("gzip") && !is_excluded
     })
 }
 
@@ -139,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_that_is_refused_is_not_taken() {
-        for (value, takes) in [
+    fn gzip_is_accepted_unless_its_weight_is_zero() {
+        for (value, accepts) in [
             ("gzip", true),
             ("br, GZIP;q=0.5", true),
             ("deflate", false),
@@ -148,8 +148,12 @@ mod tests {
             ("gzip; q=0.000", false),
             ("x-gzip", false),
         ] {
-            assert_eq!(takes_gzip(&headers(header::ACCEPT_ENCODING, value)), takes, "{value}");
+            assert_eq!(
+                accepts_gzip(&headers(header::ACCEPT_ENCODING, value)),
+                accepts,
+                "{value}"
+            );
         }
-        assert!(!takes_gzip(&HeaderMap::new()));
+        assert!(!accepts_gzip(&HeaderMap::new()));
     }
 }

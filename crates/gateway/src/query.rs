@@ -1,7 +1,7 @@
-//! A request's query as the arguments of an operation.
+//! The query of a request as the arguments of an operation.
 
 use codegen_runtime::call::Query;
-use codegen_runtime::{Fault, Faults, names};
+use codegen_runtime::{ValidationError, ValidationErrors, names};
 use http::Uri;
 use partner_api_signing::{DecodedPair, decode_query};
 
@@ -10,13 +10,13 @@ use crate::Reason;
 /// A query that is rejected before its values are read.
 #[derive(Debug)]
 pub struct InvalidQuery {
-    /// The parameters that are wrong.
-    pub faults: Faults,
-    /// The reason for the request log, of the first of them.
+    /// The invalid parameters.
+    pub errors: ValidationErrors,
+    /// The reason for the request log, which is that of the first error.
     pub reason: Reason,
 }
 
-/// A query as it was sent.
+/// A query as sent.
 #[derive(Clone, Copy, Debug)]
 pub struct RawQuery<'r>(&'r str);
 
@@ -28,10 +28,10 @@ impl<'r> RawQuery<'r> {
     /// Decodes the query.
     ///
     /// # Errors
-    /// For an invalid escape, with the name of its parameter.
+    /// If an escape is invalid, with the name of the parameter.
     pub fn decode(self) -> Result<DecodedQuery, InvalidQuery> {
         let pairs = decode_query(self.0.as_bytes()).map_err(|malformed| InvalidQuery {
-            faults: Fault::of_parameter(name_at(self.0, malformed.offset), malformed.to_string()).into(),
+            errors: ValidationError::of_parameter(name_at(self.0, malformed.offset), malformed.to_string()).into(),
             reason: Reason::QueryMalformed,
         })?;
         Ok(DecodedQuery(pairs))
@@ -43,37 +43,38 @@ impl<'r> RawQuery<'r> {
 pub struct DecodedQuery(Vec<DecodedPair>);
 
 impl DecodedQuery {
-    /// The pairs, in the order in which they were sent.
+    /// Returns the pairs in the order in which they were sent.
     pub fn pairs(&self) -> &[DecodedPair] {
         &self.0
     }
 
-    /// The query of an operation whose parameters are `known`, with the reason for the request log if a parameter is unknown,
-    /// repeated or not text. A mistyped `published_from` must not silently return everything. The faults are in the query and
-    /// rejected when it is read, so that they are reported together with those found then.
+    /// Returns the query of an operation with the `known` parameters. If a parameter is unknown, repeated or not UTF-8, also
+    /// returns the reason for the request log. Unknown parameters are rejected, because a mistyped `published_from` must not
+    /// silently return everything. The errors are stored in the query. When the query is read, they are reported together with
+    /// the errors found then.
     ///
     /// # Errors
-    /// The same faults, for an operation without parameters: nobody reads its query.
+    /// The errors, if the operation has no parameters, because its query is never read.
     pub(super) fn of_operation(self, known: &[&str]) -> Result<(Query, Option<Reason>), InvalidQuery> {
         let mut query = Query::default();
         let mut first_reason = None;
         for (name, value) in self.0 {
             match parameter(&query.pairs, known, name, value) {
                 Ok(pair) => query.pairs.push(pair),
-                Err((fault, reason)) => {
-                    query.faults.push(fault);
+                Err((error, reason)) => {
+                    query.errors.push(error);
                     first_reason.get_or_insert(reason);
                 }
             }
         }
-        match (Faults::of(query.faults.iter().cloned()), first_reason) {
-            (Some(faults), Some(reason)) if known.is_empty() => Err(InvalidQuery { faults, reason }),
+        match (ValidationErrors::of(query.errors.iter().cloned()), first_reason) {
+            (Some(errors), Some(reason)) if known.is_empty() => Err(InvalidQuery { errors, reason }),
             _ => Ok((query, first_reason)),
         }
     }
 }
 
-/// The name, as sent, of the parameter that has the byte at `offset`.
+/// Returns the name, as sent, of the parameter that contains the byte at `offset`.
 fn name_at(query: &str, offset: usize) -> &str {
     let start = query.as_bytes()[..offset].iter().rposition(|byte| *byte == b'&');
     let parameter = query.get(start.map_or(0, |before| before + 1)..).unwrap_or_default();
@@ -86,8 +87,9 @@ fn parameter(
     known: &[&str],
     name: Vec<u8>,
     value: Vec<u8>,
-) -> Result<(String, String), (Fault, Reason)> {
-    let rejected = |name: &str, problem: &str, reason| Err((Fault::of_parameter(&short(name), problem), reason));
+) -> Result<(String, String), (ValidationError, Reason)> {
+    let rejected =
+        |name: &str, problem: &str, reason| Err((ValidationError::of_parameter(&short(name), problem), reason));
     let Ok(name) = String::from_utf8(name) else {
         return rejected("query", "a parameter's name is not UTF-8", Reason::QueryMalformed);
     };
@@ -111,7 +113,7 @@ fn parameter(
     }
 }
 
-/// The message about a parameter that the operation does not have.
+/// Returns the message about a parameter that the operation does not have.
 fn unknown(name: &str, known: &[&str]) -> String {
     match (names::nearest(name, known.iter().copied()), known) {
         (Some(near), _) => format!("is unknown; did you mean {near}?"),
@@ -120,7 +122,7 @@ fn unknown(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// A parameter's name, short and clean enough to be repeated in an answer.
+/// Shortens a parameter's name and removes control characters, so that it can be included in a response.
 fn short(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(64).collect()
 }

@@ -1,30 +1,30 @@
-//! The reason why a request was rejected or failed, for operators. The caller sees the error code only, which says less on purpose
-//! (ERR-3).
+//! The precise reason why a request was rejected or failed, for operators. The caller sees only the error code, which is less
+//! specific on purpose (ERR-3).
 
 use partner_api_store::DbError;
 use partner_api_store::directory::KeyProblem;
 
-/// Declares the reasons, each with its word and its meaning.
+/// Declares the reasons with their texts and descriptions.
 macro_rules! reasons {
-    ($($(#[doc = $about:literal])+ $name:ident = $word:literal,)+) => {
-        /// Why a request was rejected or failed: one of a fixed list of words, never a text that a caller sent.
+    ($($(#[doc = $about:literal])+ $name:ident = $text:literal,)+) => {
+        /// Why a request was rejected or failed. Its text is one of a fixed list and never contains text that a caller sent.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Reason {
             $($(#[doc = $about])+ $name,)+
         }
 
         impl Reason {
-            /// Every reason.
+            /// All reasons.
             pub const ALL: &[Reason] = &[$(Reason::$name,)+];
 
-            /// The word under which it is kept.
-            pub fn word(self) -> &'static str {
+            /// Returns the text of the reason in the request log.
+            pub fn as_str(self) -> &'static str {
                 match self {
-                    $(Reason::$name => $word,)+
+                    $(Reason::$name => $text,)+
                 }
             }
 
-            /// What it means, in a sentence for whoever runs the service.
+            /// Returns a description for operators, in a sentence.
             pub fn about(self) -> &'static str {
                 match self {
                     $(Reason::$name => concat!($($about),+).trim_ascii(),)+
@@ -37,9 +37,9 @@ macro_rules! reasons {
 reasons! {
     /// The address had used up its requests of this minute.
     AddressOverLimit = "address_over_limit",
-    /// Too many bytes of bodies from this address were under way at once.
+    /// Too many bytes of bodies from this address were in progress at once.
     AddressBodies = "address_bodies",
-    /// Too many bytes of bodies were under way at once, from all addresses together.
+    /// Too many bytes of bodies were in progress at once, from all addresses together.
     AllBodies = "all_bodies",
 
     /// X-Partner-Key-Id was not sent.
@@ -54,7 +54,7 @@ reasons! {
     TimestampEmpty = "timestamp_empty",
     /// X-Partner-Timestamp was sent more than once.
     TimestampRepeated = "timestamp_repeated",
-    /// X-Partner-Timestamp was no plain integer.
+    /// X-Partner-Timestamp was not a plain integer.
     TimestampMalformed = "timestamp_malformed",
     /// X-Partner-Nonce was not sent.
     NonceMissing = "nonce_missing",
@@ -71,11 +71,11 @@ reasons! {
     /// X-Partner-Signature was sent more than once.
     SignatureRepeated = "signature_repeated",
 
-    /// What was sent as a key id has not the shape of one, and is not kept: it may be a secret.
+    /// The text sent as a key ID does not have its format. It is not logged, because it may be a secret.
     KeyMalformed = "key_malformed",
-    /// Nobody here has the key id.
+    /// No key has this ID.
     KeyUnknown = "key_unknown",
-    /// The key is one of the other environment.
+    /// The key belongs to the other environment.
     KeyOfOtherEnvironment = "key_of_other_environment",
     /// The key was revoked.
     KeyRevoked = "key_revoked",
@@ -83,106 +83,108 @@ reasons! {
     KeyExpired = "key_expired",
     /// The key's partner is disabled.
     PartnerDisabled = "partner_disabled",
-    /// The key's row cannot be used: its secret does not open under this master key, or its allowlist is malformed.
+    /// The key's row is unusable: its secret cannot be decrypted with this master key, or its allowlist is malformed.
     KeyUnusable = "key_unusable",
-    /// The key's allowlist does not have the address.
+    /// The key's allowlist does not contain the address.
     AddressNotAllowed = "address_not_allowed",
 
-    /// The caller's clock is too far behind, or it sent a request that it had signed long before.
+    /// The caller's clock is too far behind, or the caller sent a request that it had signed long before.
     TimestampBehind = "timestamp_behind",
     /// The caller's clock is too far ahead.
     TimestampAhead = "timestamp_ahead",
-    /// The timestamp was current when the head arrived, and no longer when the body had.
+    /// The timestamp was current when the head arrived, and expired before the body arrived.
     TimestampOutrun = "timestamp_outrun",
 
     /// The signature does not begin with `sha256=`.
     SignaturePrefix = "signature_prefix",
-    /// What follows `sha256=` has not 64 characters.
+    /// The text after `sha256=` does not have 64 characters.
     SignatureLength = "signature_length",
     /// The signature's hex is in upper case.
     SignatureUpperCase = "signature_upper_case",
-    /// What follows `sha256=` is no hex.
+    /// The text after `sha256=` is not hexadecimal.
     SignatureNotHex = "signature_not_hex",
-    /// The signature has the right shape and is another one: another secret, or another canonical string was signed.
+    /// The signature has the right format but differs: it was computed with another secret or from another canonical string.
     SignatureDiffers = "signature_differs",
 
     /// The nonce was used before.
     NonceUsed = "nonce_used",
     /// The key had used up its requests of this minute.
     KeyOverLimit = "key_over_limit",
-    /// Too many requests waited for admission, of this key or of all.
+    /// Too many requests waited for admission, of this key or of all keys.
     AdmissionCrowded = "admission_crowded",
-    /// Admission did not get an answer from the database in time.
+    /// The database did not respond to the admission in time.
     AdmissionOverdue = "admission_overdue",
-    /// Admission got no connection to the database.
+    /// No database connection was available for the admission.
     AdmissionNoConnection = "admission_no_connection",
-    /// The database refused to admit, or lost the statement.
+    /// The database rejected the admission statement, or the connection was lost.
     AdmissionFailed = "admission_failed",
-    /// Keys and grants had not been compared with the database for too long to be relied on.
+    /// The database's clock was set back too far to recognize used nonces.
+    AdmissionClockBehind = "admission_clock_behind",
+    /// The cached keys and grants had not been compared with the database for too long.
     DirectoryStale = "directory_stale",
 
-    /// Nothing is at the path.
+    /// Nothing exists at the path.
     NoSuchPath = "no_such_path",
-    /// The path has no such method.
+    /// The path does not have the method.
     NoSuchMethod = "no_such_method",
-    /// The key has not the scope that the operation asks for.
+    /// The key does not have the scope that the operation requires.
     ScopeMissing = "scope_missing",
-    /// The query cannot be read.
+    /// The query cannot be decoded.
     QueryMalformed = "query_malformed",
-    /// The query has a parameter that the operation does not.
+    /// The query has a parameter that the operation does not have.
     ParameterUnknown = "parameter_unknown",
-    /// The query has a parameter twice.
+    /// The query has a parameter more than once.
     ParameterRepeated = "parameter_repeated",
-    /// A parameter, header or body is not what the document says.
-    ArgumentRefused = "argument_refused",
-    /// There is no such thing, or it is outside of what the partner was granted: nobody looks which.
+    /// A parameter, header or body does not match the contract.
+    ArgumentRejected = "argument_rejected",
+    /// The object does not exist, or is outside of the partner's grants; the service does not determine which.
     NotVisible = "not_visible",
     /// The file's link was forged or has expired, or the file is gone.
-    LinkRefused = "link_refused",
+    LinkRejected = "link_rejected",
 
-    /// The body was announced as too large.
+    /// The announced length of the body was over the limit.
     BodyAnnouncedTooLarge = "body_announced_too_large",
-    /// More of the body came than may.
+    /// The body was longer than the limit.
     BodyTooLarge = "body_too_large",
     /// The body did not arrive in time.
     BodyTooSlow = "body_too_slow",
-    /// The body broke off.
+    /// The connection was lost before the end of the body.
     BodyBrokeOff = "body_broke_off",
 
-    /// All connections to the database were taken, or none could be made.
+    /// All database connections were in use, or none could be established.
     NoConnection = "no_connection",
-    /// The database did not answer in time.
+    /// The database did not respond in time.
     DatabaseOverdue = "database_overdue",
-    /// The database was busy, starting or stopping, or a lock was not to be had.
+    /// The database was busy, starting or stopping, or a lock was not available.
     DatabaseUnavailable = "database_unavailable",
-    /// The database refused a statement: the log to standard error has its words.
+    /// The database rejected a statement; the log on standard error has its message.
     StatementFailed = "statement_failed",
-    /// A row was not what the schema promises: the log to standard error has its words.
+    /// A row had a value that the schema rules out; the log on standard error has the details.
     RowUnexpected = "row_unexpected",
-    /// Too many measurements were under way, of this partner or of all.
+    /// Too many measurements were in progress, of this partner or of all partners.
     RecorderCrowded = "recorder_crowded",
     /// A measurement was not recorded in time.
     RecorderOverdue = "recorder_overdue",
-    /// The PDF is not rendered yet, or what it was rendered from has changed.
+    /// The PDF is not rendered yet, or its data has changed since.
     PdfNotReady = "pdf_not_ready",
-    /// The store of files did not answer.
+    /// The storage did not respond.
     StorageUnavailable = "storage_unavailable",
-    /// The store of files failed, or has not what the database names.
+    /// The storage failed, or does not have an object that the database references.
     StorageFailed = "storage_failed",
-    /// The request took longer than one may.
+    /// The request exceeded its time limit.
     RequestOverdue = "request_overdue",
-    /// What answers the request panicked: the log to standard error has where.
+    /// The handler panicked; the log on standard error has the location.
     Panicked = "panicked",
-    /// The answer could not be built.
+    /// The response could not be built.
     AnswerUnbuildable = "answer_unbuildable",
-    /// The caller ordered this answer (`Prefer`), in the sandbox.
+    /// The caller requested this response (`Prefer`), in the sandbox.
     AnswerOrdered = "answer_ordered",
 }
 
 impl Reason {
-    /// The reason of a word; none for one that only another version knows.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Reason::ALL.iter().copied().find(|reason| reason.word() == word)
+    /// Returns the reason with this text, or `None` if only another version of the service knows it.
+    pub fn from_text(text: &str) -> Option<Self> {
+        Reason::ALL.iter().copied().find(|reason| reason.as_str() == text)
     }
 }
 
@@ -219,14 +221,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_has_a_word_of_its_own_and_a_sentence() {
-        let words: HashSet<&str> = Reason::ALL.iter().map(|reason| reason.word()).collect();
-        assert_eq!(words.len(), Reason::ALL.len());
+    fn each_reason_has_a_unique_text_and_a_description() {
+        let texts: HashSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+        assert_eq!(texts.len(), Reason::ALL.len());
         for reason in Reason::ALL {
-            assert_eq!(Reason::of_word(reason.word()), Some(*reason));
+            assert_eq!(Reason::from_text(reason.as_str()), Some(*reason));
             let about = reason.about();
             assert!(about.ends_with('.') && !about.contains("  "), "{about}");
         }
-        assert_eq!(Reason::of_word("of another version"), None);
+        assert_eq!(Reason::from_text("of another version"), None);
     }
 }

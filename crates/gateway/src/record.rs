@@ -1,5 +1,5 @@
-//! The record of a request for the log: no query, no body, no secret, no personal data (SVC-5). The path may hold any of them, so
-//! the record has its template.
+//! The record of a request for the request log. It contains no query, body, secret or personal data (SVC-5). It contains the
+//! template of the path, because the path itself may contain any of these.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,49 +14,49 @@ use crate::Reason;
 use crate::RequestInfo;
 use partner_api_domain::grants::Partner;
 
-/// What the log keeps of a request.
+/// The data about a request in the request log.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The id that the answer carries.
+    /// The request ID.
     pub request_id: Uuid,
-    /// When the head arrived, by the process's clock.
+    /// The time at which the head arrived.
     pub arrived: Instant,
-    /// The time from then until the beginning of the answer.
+    /// The time from the arrival of the head to the beginning of the response.
     pub took: Duration,
     /// The method, or `OTHER`.
     pub method: &'static str,
-    /// The path's template, or how much of the path is the service's own.
+    /// The template of the path, or a constant such as `/*` if the path is unknown.
     pub route: &'static str,
     /// The operation, if there is one.
     pub operation: Option<&'static str>,
-    /// The answer's status.
+    /// The status of the response.
     pub status: u16,
-    /// The error code, as the caller saw it.
+    /// The error code that the caller saw.
     pub code: Option<&'static str>,
-    /// The reason, which the caller is not told.
+    /// The reason, which is not sent to the caller.
     pub reason: Option<Reason>,
-    /// The key that the request named.
+    /// The key ID in the request.
     pub key_id: Option<Arc<str>>,
-    /// Whose key that is.
+    /// The partner that the key belongs to.
     pub partner: Option<Arc<Partner>>,
     /// The client's address.
     pub address: IpAddr,
-    /// The client's software as it names itself ([`user_agent`](partner_api_domain::user_agent)).
+    /// The `User-Agent` ([`user_agent`](partner_api_domain::user_agent)).
     pub agent: Option<Arc<str>>,
-    /// Bytes of the body that arrived.
+    /// The number of bytes of the body that arrived.
     pub received_bytes: u64,
-    /// Bytes of the answer's body, if they were known before it was sent.
+    /// The number of bytes of the response's body, if it was known before it was sent.
     pub sent_bytes: Option<u64>,
 }
 
-/// The record of a request that has its answer; `error` is its code and reason.
+/// Builds the record of a request with its response and, if it failed, the error code and the reason.
 pub(super) fn of(
     info: RequestInfo,
     response: &Response<Body>,
     error: Option<(&'static str, Option<Reason>)>,
 ) -> Record {
     let (code, reason) = error.unzip();
-    let (key_id, partner) = info.named.map(|named| (named.key_id, named.partner)).unzip();
+    let (key_id, partner) = info.key.map(|key| (key.key_id, key.partner)).unzip();
     Record {
         request_id: info.request_id,
         arrived: info.arrived,
@@ -76,7 +76,7 @@ pub(super) fn of(
     }
 }
 
-/// A method of HTTP; `OTHER` for any other, which may be anything that a client wrote there.
+/// Returns the name of a standard method, or `OTHER`, because a client may send any text.
 pub(super) fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -92,7 +92,7 @@ pub(super) fn method(method: &Method) -> &'static str {
     }
 }
 
-/// The length of the answer's body, or of a stream as its head announces it.
+/// Returns the length of the response's body; for a stream, the announced length.
 fn length(response: &Response<Body>) -> Option<u64> {
     response.body().size_hint().exact().or_else(|| {
         let announced = response.headers().get(header::CONTENT_LENGTH)?;

@@ -1,58 +1,59 @@
-//! A request as it moves through the gateway: what is known of it so far, and how it ends.
+//! The state of a request in the gateway, and its outcomes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use codegen_runtime::validation::ValidationError;
 use dropshot::Body;
 use http::request::Parts;
-use http::{Request, Response, header};
+use http::{HeaderMap, Request, Response, Version, header};
 use uuid::Uuid;
 
 use crate::{ApiError, Contract, Destination, Operation, RateLimitStatus, record};
 use partner_api_domain::user_agent;
-use partner_api_store::directory::Named;
+use partner_api_store::directory::ClaimedKey;
 
-/// What is known of a request so far. It moves through all stages, and into the log.
+/// The data known about a request so far. Each stage passes it on, and the log record is built from it.
 #[derive(Clone, Debug)]
 pub struct RequestInfo {
-    /// The id of the request in its response and in the log.
+    /// The ID of the request in its response and in the log.
     pub request_id: Uuid,
-    /// When the head arrived.
+    /// The time at which the head arrived.
     pub arrived: Instant,
-    /// The method, `OTHER` if it is not one of HTTP's.
+    /// The method, or `OTHER` if it is not a standard method.
     pub method: &'static str,
-    /// The path's template, or how much of the path is the service's own.
+    /// The template of the path, or a constant such as `/*` if the path is unknown.
     pub route: &'static str,
-    /// The client's software as it names itself, if the log keeps it.
+    /// The `User-Agent`, truncated.
     pub agent: Option<Arc<str>>,
-    /// Bytes of the body that have arrived.
+    /// The number of bytes of the body that have arrived.
     pub received_bytes: u64,
     /// The client's address.
     pub address: IpAddr,
-    /// Whose key the request names, once that was looked up.
-    pub named: Option<Named>,
-    /// The operation. The caller learns nothing of it before the request is admitted.
+    /// The key in the request, once it has been looked up.
+    pub key: Option<ClaimedKey>,
+    /// The operation. It is not revealed to the caller before the request is admitted.
     pub operation: Option<Operation>,
     /// The caller's rate-limit status, once the request is counted.
     pub rate_limit: Option<RateLimitStatus>,
 }
 
 impl RequestInfo {
-    /// The same request, refused.
-    pub(super) fn refused<E>(self, error: ApiError<E>) -> Box<Refused<E>> {
-        Box::new(Refused { info: self, error })
+    /// Ends the request with an error.
+    pub(super) fn rejected<E>(self, error: ApiError<E>) -> Box<Rejected<E>> {
+        Box::new(Rejected { info: self, error })
     }
 }
 
-/// A request that has its response.
-pub(super) struct Answered {
+/// A request with its response.
+pub(super) struct Completed {
     pub info: RequestInfo,
     pub response: Response<Body>,
 }
 
-/// A request that was refused, at any stage.
-pub(super) struct Refused<E> {
+/// A request that failed at any stage.
+pub(super) struct Rejected<E> {
     pub info: RequestInfo,
     pub error: ApiError<E>,
 }
@@ -63,7 +64,7 @@ pub(super) struct Arrived<C: Contract, B> {
     pub destination: Destination<C>,
     pub head: Parts,
     pub body: B,
-    // Private, so that no other module can construct the stage; the same in the other stages.
+    // A private field, so that no other module can construct the stage. The other stages have it as well.
     _stage: (),
 }
 
@@ -77,10 +78,10 @@ impl<C: Contract, B> Arrived<C, B> {
             arrived: Instant::now(),
             method: record::method(&head.method),
             route: destination.template(),
-            agent: agent.and_then(|agent| user_agent::looked_at(agent.as_bytes())),
+            agent: agent.and_then(|agent| user_agent::truncate(agent.as_bytes())),
             received_bytes: 0,
             address: contract.trusted_proxies().client_address(peer, &head.headers),
-            named: None,
+            key: None,
             operation: destination.route().map(C::operation),
             rate_limit: None,
         };
@@ -93,19 +94,43 @@ impl<C: Contract, B> Arrived<C, B> {
         }
     }
 
-    /// Answers a request that is not for the API; returns any other.
+    /// Checks that the request names its host exactly once.
     ///
     /// # Errors
-    /// Those of [`Contract::answer_outside`].
-    pub async fn answer_outside(self, contract: &C) -> Result<Result<Self, Answered>, Box<Refused<C::Code>>> {
-        let outside = contract.answer_outside(&self.info, &self.destination, &self.head);
+    /// 400 for a request with a [`host_problem`].
+    pub fn check_host(self) -> Result<Self, Box<Rejected<C::Code>>> {
+        match host_problem(self.head.version, &self.head.headers) {
+            None => Ok(self),
+            Some(problem) => {
+                let error = ApiError::invalid_request(ValidationError::of_parameter("Host", problem));
+                Err(self.info.rejected(error))
+            }
+        }
+    }
+
+    /// Responds to a request that is not for the API, and returns any other request unchanged.
+    ///
+    /// # Errors
+    /// Those of [`Contract::respond_outside`].
+    pub async fn respond_outside(self, contract: &C) -> Result<Result<Self, Completed>, Box<Rejected<C::Code>>> {
+        let outside = contract.respond_outside(&self.info, &self.destination, &self.head);
         match outside.await {
             Ok(None) => Ok(Ok(self)),
-            Ok(Some(response)) => Ok(Err(Answered {
+            Ok(Some(response)) => Ok(Err(Completed {
                 info: self.info,
                 response,
             })),
-            Err(error) => Err(self.info.refused(error)),
+            Err(error) => Err(self.info.rejected(error)),
         }
+    }
+}
+
+/// Returns the problem with the `Host` of a request, or `None` (RFC 9112, section 3.2). If there are two, a proxy in front might
+/// use the other one.
+pub fn host_problem(version: Version, headers: &HeaderMap) -> Option<&'static str> {
+    match (version, headers.get_all(header::HOST).iter().count()) {
+        (_, 2..) => Some("was sent more than once; send it once"),
+        (Version::HTTP_11, 0) => Some("is missing; HTTP/1.1 requires it, with the host and port of the URL"),
+        _ => None,
     }
 }

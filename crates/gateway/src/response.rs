@@ -1,4 +1,4 @@
-//! How answers leave: a panic as an error, and the headers that every answer carries.
+//! Completion of responses: conversion of panics to errors, and the headers of all responses.
 
 use std::panic::AssertUnwindSafe;
 
@@ -9,26 +9,28 @@ use uuid::Uuid;
 
 use crate::Reason;
 use crate::envelope::whole_seconds;
-use crate::request::{Answered, Refused};
+use crate::request::{Completed, Rejected};
 use crate::{ApiError, ErrorCode, RateLimitStatus, RequestInfo, sunset};
 
-/// The outcome, or 500 if `outcome` panicked. A panic's message may hold anything: it goes to the panic hook, never into the
-/// answer.
+/// Returns the outcome, or 500 if `outcome` panics. The panic message may contain anything, so it goes only to the panic hook and
+/// never into the response.
 pub(super) async fn or_internal_error<E: ErrorCode>(
-    outcome: impl Future<Output = Result<Answered, Box<Refused<E>>>>,
+    outcome: impl Future<Output = Result<Completed, Box<Rejected<E>>>>,
     info: &RequestInfo,
-) -> Result<Answered, Box<Refused<E>>> {
+) -> Result<Completed, Box<Rejected<E>>> {
     match AssertUnwindSafe(outcome).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => {
             tracing::error!("a handler panicked");
-            Err(info.clone().refused(ApiError::internal().with_reason(Reason::Panicked)))
+            Err(info
+                .clone()
+                .rejected(ApiError::internal().with_reason(Reason::Panicked)))
         }
     }
 }
 
-/// The response with the headers that every response has: the request's id, the caller's rate-limit status, and that nobody may
-/// store it or guess its content type (REQ-14).
+/// Adds the headers of all responses: the request ID, the caller's rate-limit status, and the headers that forbid
+/// clients to store the response or to guess its content type (REQ-14).
 pub(super) fn finished(mut response: Response<Body>, info: &RequestInfo) -> Response<Body> {
     const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
     let headers = response.headers_mut();
@@ -47,7 +49,7 @@ pub(super) fn finished(mut response: Response<Body>, info: &RequestInfo) -> Resp
     if let Some(status) = info.rate_limit {
         add_rate_limit(&mut response, status);
     }
-    // Only on what the operation itself answered: errors are the gateway's.
+    // Only successful responses of the operation carry these headers.
     if let (Some(operation), false) = (&info.operation, is_error(response.status())) {
         sunset::announce(response.headers_mut(), operation);
     }
@@ -58,7 +60,7 @@ fn is_error(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }
 
-/// The fields of the IETF draft: the key's policy, and what is left of its window.
+/// Adds the header fields of the IETF draft: the key's policy, and the rest of its window.
 fn add_rate_limit(response: &mut Response<Body>, status: RateLimitStatus) {
     const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
     const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -101,7 +103,7 @@ mod tests {
             agent: None,
             received_bytes: 0,
             address: [127, 0, 0, 1].into(),
-            named: None,
+            key: None,
             operation: None,
             rate_limit: None,
         }
@@ -109,15 +111,15 @@ mod tests {
 
     /// ERR-1, ERR-8
     #[tokio::test]
-    async fn a_panic_in_a_handler_is_500_in_the_envelope_without_its_message() {
+    async fn a_panic_becomes_a_500_error_without_the_panic_message() {
         let panicking = async {
             tokio::task::yield_now().await;
             panic!("the plate 34 ABC 123 broke it");
         };
-        let Err(refused) = or_internal_error::<TestCode>(panicking, &info()).await else {
-            panic!("refused")
+        let Err(rejected) = or_internal_error::<TestCode>(panicking, &info()).await else {
+            panic!("expected an error")
         };
-        let response = refused.error.response(refused.info.request_id);
+        let response = rejected.error.response(rejected.info.request_id);
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
         let expected = json!({
@@ -128,7 +130,7 @@ mod tests {
 
     /// REQ-14
     #[test]
-    fn what_has_an_etag_may_be_asked_for_again_and_nothing_else_may_be_kept() {
+    fn a_response_with_an_etag_may_be_revalidated_and_no_other_may_be_stored() {
         let plain = finished(Response::new(Body::empty()), &info());
         assert_eq!(plain.headers()[header::CACHE_CONTROL], "no-store");
         let mut tagged = Response::new(Body::empty());

@@ -1,11 +1,11 @@
-//! The operation that a request leads to. It is found when the request arrives, because the way in depends on it, and the caller
-//! learns of it when the request is admitted.
+//! The operation of a request. It is found when the request arrives, because the steps depend on it, and is revealed to the caller
+//! only after admission.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 
 use crate::admit::Admitted;
-use crate::request::Refused;
+use crate::request::Rejected;
 use crate::routing::{self, Found};
 use crate::{Contract, DecodedQuery, Outcome, RequestInfo};
 
@@ -21,20 +21,20 @@ impl<C: Contract> Destination<C> {
         Destination { found, template }
     }
 
-    /// The operation.
+    /// Returns the operation, if there is one.
     pub fn route(&self) -> Option<&'static C::Route> {
         self.found.as_ref().ok().map(|found| found.route)
     }
 
-    /// The operation.
+    /// Returns the operation.
     ///
     /// # Errors
-    /// 404, or 405 with the methods that the path has.
+    /// 404, or 405 with the methods of the path.
     pub fn found(&self) -> Outcome<&'static C::Route, C> {
         self.found.as_ref().map(|found| found.route).map_err(Clone::clone)
     }
 
-    /// The path's template for the log, or how much of the path is the service's own.
+    /// Returns the template of the path for the log, or a constant such as `/*` if the path is unknown.
     pub(super) fn template(&self) -> &'static str {
         self.template
     }
@@ -48,23 +48,23 @@ pub(super) struct Routed<C: Contract> {
     pub query: DecodedQuery,
     pub headers: HeaderMap,
     pub body: Bytes,
-    pub hold: C::BodyHold,
+    pub reservation: C::BodyReservation,
     pub caller: C::Caller,
     _stage: (),
 }
 
-/// Uncovers the operation.
+/// Reveals the operation.
 ///
 /// # Errors
-/// 404, or 405 with the methods that the path has.
-pub(super) fn route<C: Contract>(admitted: Admitted<C>) -> Result<Routed<C>, Box<Refused<C::Code>>> {
+/// 404, or 405 with the methods of the path.
+pub(super) fn route<C: Contract>(admitted: Admitted<C>) -> Result<Routed<C>, Box<Rejected<C::Code>>> {
     let Admitted {
         info,
         destination,
         head,
         query,
         body,
-        hold,
+        reservation,
         caller,
         ..
     } = admitted;
@@ -76,10 +76,10 @@ pub(super) fn route<C: Contract>(admitted: Admitted<C>) -> Result<Routed<C>, Box
             query,
             headers: head.headers,
             body,
-            hold,
+            reservation,
             caller,
             _stage: (),
         }),
-        Err(error) => Err(info.refused(error)),
+        Err(error) => Err(info.rejected(error)),
     }
 }

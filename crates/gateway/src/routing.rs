@@ -1,26 +1,26 @@
-//! Finding the operation of a method and a raw path.
+//! Lookup of the operation for a method and a raw path.
 
 use http::Method;
 
 use crate::{ApiError, Contract, Outcome};
 
-/// The operation that a request leads to.
+/// The operation of a request.
 pub(super) struct Found<R: 'static> {
-    /// Its route, from the contract's table.
+    /// The route, from the contract's table.
     pub route: &'static R,
-    /// The path's variables.
+    /// The variables of the path.
     pub variables: Vec<(&'static str, String)>,
 }
 
-/// Finds the operation of a method and a raw path, and the template that the path fits: 404 if there is none, 405 with the
-/// methods that the path has if the method is not among them.
+/// Finds the operation for a method and a raw path, and the template of the path. The error is 404 if no template matches, or 405
+/// with the methods of the path if the path does not have this method.
 pub(super) fn find<C: Contract>(method: &Method, path: &str) -> (&'static str, Outcome<Found<C::Route>, C>) {
-    let line = |route: &C::Route| {
+    let describe = |route: &C::Route| {
         let operation = C::operation(route);
         (operation.method, operation.path)
     };
-    match lookup(C::routes(), line, method, path) {
-        Lookup::Found(found) => (line(found.route).1, Ok(found)),
+    match lookup(C::routes(), describe, method, path) {
+        Lookup::Found(found) => (describe(found.route).1, Ok(found)),
         Lookup::OtherMethods { template, allowed } => (template, Err(ApiError::method_not_allowed(method, allowed))),
         Lookup::UnknownPath => {
             let (template, error) = C::unknown_path(path);
@@ -31,26 +31,26 @@ pub(super) fn find<C: Contract>(method: &Method, path: &str) -> (&'static str, O
 
 enum Lookup<R: 'static> {
     Found(Found<R>),
-    /// The path fits a template that has other methods.
+    /// The path matches a template that has other methods.
     OtherMethods {
         template: &'static str,
-        /// The methods, as `Allow` has them.
+        /// The methods, in the format of `Allow`.
         allowed: String,
     },
-    /// The path fits no template.
+    /// The path matches no template.
     UnknownPath,
 }
 
-/// Looks a method and a raw path up; `line` returns a route's method and template.
+/// Looks up a method and a raw path. `describe` returns the method and the template of a route.
 fn lookup<R>(
     routes: &'static [R],
-    line: impl Fn(&R) -> (&'static str, &'static str),
+    describe: impl Fn(&R) -> (&'static str, &'static str),
     method: &Method,
     path: &str,
 ) -> Lookup<R> {
-    let (mut methods, mut fitting) = (Vec::new(), None);
+    let (mut methods, mut matching) = (Vec::new(), None);
     for route in routes {
-        let (known, template) = line(route);
+        let (known, template) = describe(route);
         let Some(variables) = variables(template, path) else {
             continue;
         };
@@ -58,9 +58,9 @@ fn lookup<R>(
             return Lookup::Found(Found { route, variables });
         }
         methods.push(known);
-        fitting = Some(template);
+        matching = Some(template);
     }
-    let Some(template) = fitting else {
+    let Some(template) = matching else {
         return Lookup::UnknownPath;
     };
     methods.sort_unstable();
@@ -70,9 +70,9 @@ fn lookup<R>(
     }
 }
 
-/// What to change in a path that fits no template, if a single change makes it fit one.
+/// Returns a suggestion for a path that matches no template, if a single change makes it match one.
 pub fn near_miss<C: Contract>(path: &str) -> Option<&'static str> {
-    // A path of nothing but slashes must not cost more than any other.
+    // Splitting keeps the cost linear even for a path that consists only of slashes.
     let single = path.split('/').filter(|segment| !segment.is_empty());
     let single = format!("/{}", single.collect::<Vec<_>>().join("/"));
     let unescaped = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
@@ -82,15 +82,15 @@ pub fn near_miss<C: Contract>(path: &str) -> Option<&'static str> {
         (unescaped.into_owned(), "write it without percent escapes"),
         (path.to_ascii_lowercase(), "write it in lower case"),
     ];
-    let fits = |path: &str| {
+    let matches = |path: &str| {
         let mut routes = C::routes().iter();
         routes.any(|route| variables(C::operation(route).path, path).is_some())
     };
-    let found = candidates.into_iter().find(|(candidate, _)| fits(candidate));
+    let found = candidates.into_iter().find(|(candidate, _)| matches(candidate));
     found.map(|(_, remedy)| remedy)
 }
 
-/// The variables of a raw path that fits a template byte for byte; a variable is one segment without escapes.
+/// Returns the variables of a raw path if it matches a template byte for byte. A variable is one segment without escapes.
 fn variables(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
     let mut found = Vec::new();
     let mut segments = path.split('/');
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_other_methods_lists_them_in_order() {
+    fn the_methods_of_a_path_are_listed_in_order() {
         for (method, path, expected) in [("GET", "/a", &ROUTES[1]), ("DELETE", "/a/1", &ROUTES[2])] {
             let Lookup::Found(found) = found(method, path) else {
                 panic!("{method} {path}")
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_fits_its_template_byte_for_byte() {
+    fn a_path_must_match_its_template_byte_for_byte() {
         let found = variables("/a/{id}/b", "/a/1/b");
         assert_eq!(found, Some(vec![("id", "1".to_string())]));
         for other in [

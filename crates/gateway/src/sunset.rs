@@ -1,12 +1,12 @@
-//! Headers that announce the removal of an operation: since when it is deprecated (`Deprecation`, RFC 9745), and from when it may
-//! be gone (`Sunset`, RFC 8594).
+//! Headers that announce the removal of an operation: `Deprecation` (RFC 9745) with the date of its deprecation, and `Sunset`
+//! (RFC 8594) with the date from which it may be removed.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Operation;
 
-/// Adds the two headers if the document has their dates: `x-deprecated-since` and `x-sunset` (SVC-11).
+/// Adds the headers for the dates that the document has: `x-deprecated-since` and `x-sunset` (SVC-11).
 pub(super) fn announce(headers: &mut HeaderMap, operation: &Operation) {
     const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
     const SUNSET: HeaderName = HeaderName::from_static("sunset");
@@ -28,7 +28,7 @@ pub(super) fn announce(headers: &mut HeaderMap, operation: &Operation) {
     }
 }
 
-/// The beginning of a day, in UTC; `None` for a text that is not a date, which a gate over the document rejects.
+/// Returns the beginning of a day in UTC, or `None` if the text is not a date. A check of the document rejects such a text.
 fn midnight(text: &str) -> Option<DateTime<Utc>> {
     let day: NaiveDate = text.parse().ok()?;
     Some(day.and_time(NaiveTime::MIN).and_utc())
@@ -54,7 +54,7 @@ mod tests {
 
     /// SVC-11
     #[test]
-    fn an_operation_that_is_to_go_says_since_when_and_until_when() {
+    fn a_deprecated_operation_has_both_headers() {
         let headers = announced(&[("x-deprecated-since", "2027-01-15"), ("x-sunset", "2028-02-01")]);
         assert_eq!(headers["deprecation"], "@1799971200");
         assert_eq!(headers["sunset"], "Tue, 01 Feb 2028 00:00:00 GMT");

@@ -1,34 +1,34 @@
-//! Proving who calls, now that the whole request has arrived.
+//! Verification of the caller after the whole request has arrived.
 
 use bytes::Bytes;
 use http::request::Parts;
 
 use crate::body::Received;
-use crate::request::Refused;
+use crate::request::Rejected;
 use crate::{Contract, DecodedQuery, Destination, RawQuery, RequestInfo};
 
-/// A request that has arrived whole, for [`Contract::verify`] to look at.
+/// A completely received request, for [`Contract::verify`].
 pub struct Unverified<'r, C: Contract> {
-    /// What is known of it.
+    /// The known data about the request.
     pub info: &'r RequestInfo,
-    /// The operation that it will reach.
+    /// The operation, if there is one.
     pub route: Option<&'static C::Route>,
-    /// Its head.
+    /// The head.
     pub head: &'r Parts,
-    /// Its body, byte for byte as sent.
+    /// The exact bytes of the body.
     pub body: &'r [u8],
-    /// Its query, which the contract decodes.
+    /// The query, which the contract decodes.
     pub query: RawQuery<'r>,
 }
 
-/// A request whose caller is proved.
+/// A request whose caller is verified.
 pub(super) struct Verified<C: Contract> {
     pub info: RequestInfo,
     pub destination: Destination<C>,
     pub head: Parts,
     pub query: DecodedQuery,
     pub body: Bytes,
-    pub hold: C::BodyHold,
+    pub reservation: C::BodyReservation,
     pub verified: C::Verified,
     _stage: (),
 }
@@ -40,14 +40,14 @@ pub(super) struct Verified<C: Contract> {
 pub(super) async fn verify<C: Contract>(
     contract: &C,
     received: Received<C>,
-) -> Result<Verified<C>, Box<Refused<C::Code>>> {
+) -> Result<Verified<C>, Box<Rejected<C::Code>>> {
     let Received {
         info,
         destination,
         head,
         body,
         identity,
-        mut hold,
+        mut reservation,
         ..
     } = received;
     let request = Unverified {
@@ -57,17 +57,17 @@ pub(super) async fn verify<C: Contract>(
         body: &body,
         query: RawQuery::of(&head.uri),
     };
-    match contract.verify(request, identity, &mut hold).await {
+    match contract.verify(request, identity, &mut reservation).await {
         Ok((verified, query)) => Ok(Verified {
             info,
             destination,
             head,
             query,
             body,
-            hold,
+            reservation,
             verified,
             _stage: (),
         }),
-        Err(error) => Err(info.refused(error)),
+        Err(error) => Err(info.rejected(error)),
     }
 }

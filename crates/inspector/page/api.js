@@ -1,12 +1,12 @@
-// The inspectors' API (spec/inspector-api.yaml) as the page asks it.
+// A client of the inspectors' API (spec/inspector-api.yaml).
 
 const BASE = "/inspector/v1";
-/** How long an answer is waited for, in milliseconds: the service's own bounds are shorter. */
-const PATIENCE = 20_000;
-const PATIENCE_FOR_PHOTOS = 180_000;
+/** The timeout of a request, in milliseconds. The service's own timeouts are shorter. */
+const TIMEOUT = 20_000;
+const PHOTO_TIMEOUT = 180_000;
 
-/** The service said no; `code` and `field` are those of its answer. */
-export class Refused extends Error {
+/** The service rejected a request. `code` and `field` are those of the response. */
+export class Rejected extends Error {
   constructor(status, error = {}, retryAfter = null) {
     super(error.message ?? `HTTP ${status}`);
     this.status = status;
@@ -17,30 +17,30 @@ export class Refused extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** Whether any of the places that are wrong begins so. */
+  /** Whether an invalid field is at `pointer` or below it. */
   isAbout(pointer) {
     return this.details.some(({ field }) => field === pointer || field?.startsWith(`${pointer}/`));
   }
 }
 
-/** No answer came, or none that says anything: the same may be asked again later. */
+/** No usable response arrived; the request may be retried later. */
 export class Unreachable extends Error {}
 
 let csrfToken = null;
-/** Who signed in at this page; another tab may have signed in somebody else since. */
+/** The identity that signed in on this page. Another tab may have signed in another inspector since. */
 let who = null;
 let signedOut = () => {};
 
-/** Calls `listener` whenever an answer says that nobody is signed in. */
+/** Calls `listener` whenever a response says that there is no session. */
 export function onSignedOut(listener) { signedOut = listener; }
 
-async function send(method, path, { body, signal, isByHand = method !== "GET" } = {}) {
+async function send(method, path, { body, signal, isByUser = method !== "GET" } = {}) {
   const headers = {};
-  if (csrfToken && isByHand) headers["X-CSRF-Token"] = csrfToken;
+  if (csrfToken && isByUser) headers["X-CSRF-Token"] = csrfToken;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    const timeout = AbortSignal.timeout(PATIENCE);
+    const timeout = AbortSignal.timeout(TIMEOUT);
     response = await fetch(BASE + path, {
       method, headers, cache: "no-store", credentials: "same-origin",
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -48,35 +48,35 @@ async function send(method, path, { body, signal, isByHand = method !== "GET" } 
     });
     return outcome(response.status, response.status === 204 ? "" : await response.text(), response.headers.get("Retry-After"));
   } catch (error) {
-    if (error instanceof Refused || error instanceof Unreachable) throw error;
+    if (error instanceof Rejected || error instanceof Unreachable) throw error;
     throw new Unreachable(error.message);
   }
 }
 
-/** What an answer says, or an exception that does. */
+/** Returns the body of a response, or throws the error that the response reports. */
 function outcome(status, text, retryAfter) {
   let json = null;
-  try { json = text ? JSON.parse(text) : null; } catch { /* A proxy's own page. */ }
+  try { json = text ? JSON.parse(text) : null; } catch { /* A proxy's error page. */ }
   if (status >= 200 && status < 300) return json;
-  // Of the service, of a proxy before it: busy, or not there for the moment.
+  // The service, or a proxy in front of it, is busy or down for the moment.
   if (status === 502 || status === 503 || status === 504) throw new Unreachable(`HTTP ${status}`);
-  throw new Refused(status, json?.error, retryAfter === null ? null : Number(retryAfter));
+  throw new Rejected(status, json?.error, retryAfter === null ? null : Number(retryAfter));
 }
 
-/** Who a session is. */
+/** Identifies a session's inspector: the name and the branches. */
 export const identity = ({ inspector, branches }) => [inspector, ...branches.map(({ id }) => id).sort()].join(" ");
 
-/** What an answer may say because another tab of this browser has another session. */
-const MAY_BE_ANOTHERS = ["forged_request", "not_found"];
+/** The error codes that may mean that another tab of this browser has started another session. */
+const CODES_OF_ANOTHER_SESSION = ["forged_request", "not_found"];
 
-/** Asks, and once more with the new session's token if the same inspector has signed in anew in another tab. */
+/** Sends a request, and retries it once with the new CSRF token if the same inspector has signed in again in another tab. */
 async function call(method, path, options) {
   try {
     return await send(method, path, options);
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Rejected)) throw error;
     if (error.code === "signed_out") signedOut();
-    if (!who || !MAY_BE_ANOTHERS.includes(error.code)) throw error;
+    if (!who || !CODES_OF_ANOTHER_SESSION.includes(error.code)) throw error;
     const { data } = await send("GET", "/session");
     if (identity(data) !== who) {
       signedOut();
@@ -88,23 +88,23 @@ async function call(method, path, options) {
   }
 }
 
-function begun({ data }) {
+function startSession({ data }) {
   csrfToken = data.csrf_token;
   who = identity(data);
   return data;
 }
 
-const data = async (answer) => (await answer).data;
+const data = async (response) => (await response).data;
 const of = (id) => `/reports/${encodeURIComponent(id)}`;
 
 export const api = {
-  session: async () => begun(await call("GET", "/session")),
-  /** Keeps the session alive, for somebody is there; one that was begun anew in another tab from the next time on. */
-  async stay() {
-    const { data } = await call("GET", "/session", { isByHand: true });
+  session: async () => startSession(await call("GET", "/session")),
+  /** Keeps the session alive. After a new sign-in in another tab, the new session's CSRF token is used from the next call on. */
+  async keepAlive() {
+    const { data } = await call("GET", "/session", { isByUser: true });
     if (identity(data) === who) csrfToken = data.csrf_token;
   },
-  signIn: async (token) => begun(await send("POST", "/session", { body: { token } })),
+  signIn: async (token) => startSession(await send("POST", "/session", { body: { token } })),
   async signOut() {
     await call("DELETE", "/session");
     csrfToken = who = null;
@@ -121,8 +121,13 @@ export const api = {
   orderPhotos: (id, body) => data(call("PUT", `${of(id)}/photos`, { body })),
   apply: (id, measurement) => data(call("PUT", `${of(id)}/measurements/${encodeURIComponent(measurement)}`)),
   discard: (measurement) => call("DELETE", `/measurements/${encodeURIComponent(measurement)}`),
+  /** Makes an applied or discarded measurement pending again. */
+  undo: (measurement) => call("DELETE", `/measurements/${encodeURIComponent(measurement)}/settlement`),
+  correctVehicle: (id, body) => data(call("PUT", `${of(id)}/vehicle`, { body })),
+  updatePhoto: (id, photo, body) => data(call("PATCH", `${of(id)}/photos/${encodeURIComponent(photo)}`, { body })),
+  deletePhoto: (id, photo) => data(call("DELETE", `${of(id)}/photos/${encodeURIComponent(photo)}`)),
 
-  /** Sends a photo; `progress` is told shares from 0 to 1, which `fetch` does not know. */
+  /** Uploads a photo. Calls `progress` with values from 0 to 1, which `fetch` does not offer. */
   addPhoto(id, { file, kind, pointCode, caption }, progress) {
     const query = new URLSearchParams({ kind });
     if (pointCode) query.set("point_code", pointCode);
@@ -130,7 +135,7 @@ export const api = {
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       request.open("POST", `${BASE}${of(id)}/photos?${query}`);
-      request.timeout = PATIENCE_FOR_PHOTOS;
+      request.timeout = PHOTO_TIMEOUT;
       request.setRequestHeader("Content-Type", "application/octet-stream");
       if (csrfToken) request.setRequestHeader("X-CSRF-Token", csrfToken);
       request.upload.onprogress = (event) => { if (event.lengthComputable) progress(event.loaded / event.total); };
@@ -147,6 +152,6 @@ export const api = {
     });
   },
 
-  /** The stream of events, as an answer whose body is to be read. */
+  /** Opens the event stream; the caller reads the response's body. */
   events: (signal) => fetch(`${BASE}/events`, { headers: { Accept: "text/event-stream" }, cache: "no-store", credentials: "same-origin", signal }),
 };

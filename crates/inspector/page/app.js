@@ -1,39 +1,40 @@
-// The inspectors' page: who is signed in, what the address names, and what is told of changes.
+// The inspectors' page: sign-in, routing, keyboard shortcuts, and reloading what has changed.
 
-import { api, identity, onSignedOut, Refused } from "./api.js";
-import { tellWhatCame } from "./banner.js";
+import { api, identity, onSignedOut, Rejected } from "./api.js";
+import { announceMeasurements } from "./banner.js";
 import { h, render } from "./dom.js";
 import { claimDrafts, flush, flushAll, forgetDrafts, isAnythingUnsent } from "./drafts.js";
 import { watch } from "./events.js";
-import { language, speak, t } from "./i18n.js";
-import { listPage, readList } from "./list.js";
+import { language, setLanguage, t } from "./i18n.js";
+import { keepPlace, listAddress, listPage, readList, takeFilters } from "./list.js";
 import { beginOpening, forgetOpening, openPage } from "./open.js";
-import { forgetPhotos, isAnyPhotoUnsent } from "./photos.js";
-import { arrived, isLeft, onTouch } from "./presence.js";
-import { moveDialog, readReport, reportPage } from "./report.js";
+import { moveDialog } from "./moves.js";
+import { claimPhotos, forgetPhotos, isAnyPhotoUnsent } from "./photos.js";
+import { isIdle, markPresent, onTouch } from "./presence.js";
+import { readReport, reportPage } from "./report.js";
 import { signInAgain, signInPage } from "./sign-in.js";
-import { changed, clearNotices, putAway, shownBy, state, tell } from "./state.js";
+import { changed, clearNotices, closeDialog, dismiss, notify, onChange, openDialog, state } from "./state.js";
 import { button, dialog, failure, focusSoon, icon, note } from "./ui.js";
 
-/** How often what is shown is read anew though nothing was told of it, in milliseconds: not all old reports are watched. */
-const ANYWAY = 60_000;
-/** How often a published report is read until its PDF is drawn, in milliseconds: nothing tells of that. */
-const DRAWING = 3_000;
-/** How often what is told in words, such as "5 minutes ago", is told anew, in milliseconds. */
+/** The interval at which the view is reloaded without an event, in milliseconds. Changes of old reports send no events. */
+const RELOAD_INTERVAL = 60_000;
+/** The interval at which a published report is reloaded until its PDF is rendered, in milliseconds. Rendering sends no event. */
+const RENDERING_INTERVAL = 3_000;
+/** The interval at which relative times, such as "5 minutes ago", are updated, in milliseconds. */
 const TICK = 20_000;
-/** Changes that come together are read together, in milliseconds. */
-const TOGETHER = 150;
+/** Events within this time cause one reload, in milliseconds. */
+const DEBOUNCE = 150;
 
 let stream = null;
-let reread = null;
+let readTimer = null;
 
-// Who is signed in.
+// The session.
 
 async function begin() {
   try {
     signedIn(await api.session());
   } catch (error) {
-    if (error instanceof Refused && error.code === "signed_out") { state.signIn = "first"; focusSoon("#token"); }
+    if (error instanceof Rejected && error.code === "signed_out") { state.signIn = "first"; focusSoon("#token"); }
     else { state.failed = error; setTimeout(begin, 5_000); }
     changed();
   }
@@ -43,23 +44,24 @@ function signedIn(session) {
   const before = state.session;
   if (before && identity(before) !== identity(session)) forget();
   claimDrafts(identity(session));
-  arrived();
+  claimPhotos(identity(session));
+  markPresent();
   Object.assign(state, { session, signIn: null, failed: null });
   state.list.branch = session.branches.some(({ id }) => id === state.list.branch) ? state.list.branch : "";
   stream?.stop();
   stream = watch({
     open: () => { state.connection = "open"; read(); flushAll(); changed(); },
     lost: () => { state.connection = "lost"; changed(); },
-    changed: (id) => isShown(id) && readSoon(),
-    signedOut: ended,
+    changed: (id) => isShown(id) && scheduleRead(),
+    signedOut: sessionEnded,
   });
   if (before) focusSoon("#main");
-  else follow();
+  else followAddress();
   changed();
 }
 
-/** The session has ended: the page stays as it is, and what was typed in it. */
-function ended() {
+/** Asks for a new sign-in after the session has ended. The page and its drafts stay. */
+function sessionEnded() {
   if (!state.session || state.signIn) return;
   stream?.stop();
   Object.assign(state, { signIn: "ended", dialog: null, connection: "connecting" });
@@ -69,20 +71,17 @@ function ended() {
 
 async function leave() {
   await flush(state.report?.id ?? "").catch(() => {});
-  if ((isAnythingUnsent() || isAnyPhotoUnsent()) && !state.dialog) {
-    state.dialog = { name: "leave" };
-    return changed();
-  }
+  if ((isAnythingUnsent() || isAnyPhotoUnsent()) && !state.dialog) return openDialog({ name: "leave" });
   try {
     await api.signOut();
   } catch (error) {
-    // Without the service's word the next person at this tablet would be signed in.
-    if (!(error instanceof Refused)) return tell("bad", t("leave.unreachable"));
+    // If the service was not reached, the session still exists, and the next person at this tablet would be signed in.
+    if (!(error instanceof Rejected)) return notify("bad", t("leave.unreachable"));
   }
-  goodbye();
+  clearSession();
 }
 
-function goodbye() {
+function clearSession() {
   stream?.stop();
   forget();
   Object.assign(state, { session: null, signIn: "left", dialog: null, connection: "connecting" });
@@ -91,42 +90,60 @@ function goodbye() {
   changed();
 }
 
-/** Forgets what belongs to who was here. */
+/** Deletes the previous inspector's data. */
 function forget() {
   forgetDrafts();
   forgetPhotos();
   forgetOpening();
   clearNotices();
-  Object.assign(state, { report: null, list: { items: [], next: null, state: "loading", branch: "", status: "" } });
+  Object.assign(state, { report: null, list: { items: [], next: null, state: "loading", branch: "", status: "", search: "" } });
 }
 
-onSignedOut(ended);
+onSignedOut(sessionEnded);
 
-// What the address names.
+// Routing by the address.
 
-function follow() {
-  const [, view, id, tab] = /^#\/(new|reports)?(?:\/([0-9a-f-]{36}))?(?:\/([A-Za-z0-9_]+))?$/.exec(location.hash) ?? [];
+/** The route that the address names, and the point whose fields are to be focused. */
+function routeOf(address) {
+  const [path, query] = address.replace(/^#/, "").split("?");
+  const [, view, id, tab, point] = /^\/(new|reports)?(?:\/([0-9a-f-]{36}))?(?:\/([A-Za-z0-9_]+))?(?:\/([A-Z0-9_]+))?$/.exec(path) ?? [];
+  if (view === "new") return { view: "new" };
+  if (view === "reports" && id) return { view: "report", id, tab, point };
+  return { view: "list", query: query ?? "" };
+}
+
+function followAddress() {
   const before = state.route;
-  state.route = view === "new" ? { view: "new" } : view === "reports" && id ? { view: "report", id, tab } : { view: "list" };
+  state.route = routeOf(location.hash);
+  const { view, id, tab, point, query } = state.route;
+  // A dialog belongs to the address on which it was opened.
+  if (state.dialog?.address !== location.hash) state.dialog = null;
   if (!state.session) return changed();
-  const isOther = before.view !== state.route.view || before.id !== id;
-  if (state.route.view === "new") beginOpening();
-  if (isOther) { state.notices = []; window.scrollTo(0, 0); focusSoon("#main"); }
+  const isOther = before.view !== view || before.id !== id;
+  if (view === "new") beginOpening();
+  if (view === "list") takeFilters(query);
+  if (isOther) {
+    state.notices = [];
+    window.scrollTo(0, 0);
+    focusSoon(point ? `#${tab}-${point} :is(input, select)` : "#main");
+  } else if (point) {
+    focusSoon(`#${tab}-${point} :is(input, select)`);
+  }
   if (isOther || !hasRead) read();
   changed();
 }
 
 let hasRead = false;
 
-/** Signs out where nobody has touched the page for long, and does not wait until the service does. What was typed stays. */
-async function endIfLeft() {
-  if (!state.session || state.signIn || !isLeft()) return;
+/** Signs out when nobody has touched the page for long, without waiting for the service to do so. Drafts stay. */
+async function signOutIfIdle() {
+  if (!state.session || state.signIn || !isIdle()) return;
   await flush(state.report?.id ?? "").catch(() => {});
   await api.signOut().catch(() => {});
-  ended();
+  sessionEnded();
 }
 
-/** Reads what is shown. */
+/** Reloads the data of the current view. */
 function read() {
   hasRead = true;
   if (state.signIn) return;
@@ -134,29 +151,29 @@ function read() {
   if (state.route.view === "report") readReport();
 }
 
-const isBeingDrawn = () => state.route.view === "report" && state.connection === "open" && state.report?.data?.status === "PUBLISHED" && !state.report.data.pdf_sha256;
+const isRendering = () => state.route.view === "report" && state.connection === "open" && state.report?.data?.status === "PUBLISHED" && !state.report.data.pdf_sha256;
 
 const isShown = (id) => state.route.view === "list" || (state.route.view === "report" && state.route.id === id);
 
-function readSoon() {
-  clearTimeout(reread);
-  reread = setTimeout(read, TOGETHER);
+function scheduleRead() {
+  clearTimeout(readTimer);
+  readTimer = setTimeout(read, DEBOUNCE);
 }
 
-// Keys. With Alt, so that nobody meets one by typing or by speaking.
+// Keyboard shortcuts. All of them use Alt, so that typing and dictation cannot trigger one by accident.
 
 const KEYS = {
   KeyN: () => { location.hash = "#/new"; },
-  KeyL: () => { location.hash = "#/"; },
-  KeyS: () => state.report && flush(state.report.id).catch((error) => tell("bad", failure(error))),
-  // Of what is shown, whatever may have come since.
+  KeyL: () => { location.hash = listAddress(); },
+  KeyS: () => state.report && flush(state.report.id).catch((error) => notify("bad", failure(error))),
+  // These click the visible buttons, so they act on what the inspector sees.
   KeyU: () => document.getElementById("apply")?.click(),
   KeyY: () => document.getElementById("ignore")?.click(),
-  KeyK: () => { state.dialog = state.dialog ? null : { name: "keys" }; changed(); },
+  KeyK: () => (state.dialog ? closeDialog() : openDialog({ name: "keys" })),
 };
 const KEYS_SHOWN = [["Alt+N", "keys.new"], ["Alt+L", "keys.list"], ["Alt+U", "keys.apply"], ["Alt+Y", "keys.ignore"], ["Alt+S", "keys.save"], ["Alt+K", "keys.these"]];
 
-function pressed(event) {
+function onKey(event) {
   if (!event.altKey || event.ctrlKey || event.metaKey || !KEYS[event.code]) return;
   if (!state.session || state.signIn || (state.dialog && event.code !== "KeyK")) return;
   event.preventDefault();
@@ -164,35 +181,36 @@ function pressed(event) {
 }
 
 function keysDialog() {
-  const close = () => { state.dialog = null; changed(); };
-  return dialog("keys", t("keys.title"), close, h("dl", { class: "keys" }, KEYS_SHOWN.map(([keys, text]) => h("div", null, h("dt", null, h("kbd", null, keys)), h("dd", null, t(text))))), button(t("close"), close, { kind: "big" }));
+  return dialog("keys", t("keys.title"), closeDialog,
+    h("dl", { class: "keys" }, KEYS_SHOWN.map(([keys, text]) => h("div", null, h("dt", null, h("kbd", null, keys)), h("dd", null, t(text))))),
+    button(t("close"), closeDialog, { kind: "big" }));
 }
 
 function leaveDialog() {
-  const close = () => { state.dialog = null; changed(); };
-  return dialog("leave", t("leave.title"), close, h("p", null, t("leave.lead")),
-    h("div", { class: "actions" }, button(t("leave.do"), leave, { kind: "danger big" }), button(t("cancel"), close, { kind: "big" })));
+  return dialog("leave", t("leave.title"), closeDialog, h("p", null, t("leave.lead")),
+    h("div", { class: "actions" }, button(t("leave.do"), leave, { kind: "danger big" }), button(t("cancel"), closeDialog, { kind: "big" })));
 }
 
-// The page.
+// Rendering.
 
 const DIALOGS = { move: moveDialog, keys: keysDialog, leave: leaveDialog };
 
 function show() {
-  const { session, signIn, route, dialog: asked } = state;
-  const page = !session ? (signIn ? signInPage(signedIn) : waiting()) : route.view === "list" ? listPage() : route.view === "new" ? openPage() : reportPage();
-  tellWhatCame();
+  const { session, signIn, route, dialog: openDialog } = state;
+  const page = !session ? (signIn ? signInPage(signedIn) : loadingPage()) : route.view === "list" ? listPage() : route.view === "new" ? openPage() : reportPage();
+  announceMeasurements();
   document.title = [route.view === "report" && state.report?.data?.plate, t("name")].filter(Boolean).join(" · ");
   render(document.getElementById("page"), [
     top(),
     session && state.connection === "lost" && h("div", { class: "lost", key: "lost", role: "status" }, icon("lost"), h("span", null, t("connection.lost")), button(t("connection.now"), () => stream?.now(), { kind: "quiet" })),
-    state.notices.length > 0 && h("section", { class: "notices", key: "notices", "aria-label": t("notices") }, state.notices.map(({ id, kind, text }) => h("div", { class: `notice ${kind}`, key: id }, icon(kind), h("span", null, text), h("button", { type: "button", class: "quiet", "aria-label": t("close"), onclick: () => putAway(id) }, icon("close"))))),
+    state.notices.length > 0 && h("section", { class: "notices", key: "notices", "aria-label": t("notices") }, state.notices.map(({ id, kind, text, action }) => h("div", { class: `notice ${kind}`, key: id }, icon(kind), h("span", null, text),
+      action && button(action.text, () => { dismiss(id); action.run(); }, { kind: "quiet" }), h("button", { type: "button", class: "quiet", "aria-label": t("close"), onclick: () => dismiss(id) }, icon("close"))))),
     page,
-    session && signIn === "ended" ? signInAgain(signedIn, goodbye) : asked && session && DIALOGS[asked.name](),
+    session && signIn === "ended" ? signInAgain(signedIn, clearSession) : openDialog && session && DIALOGS[openDialog.name](),
   ]);
 }
 
-function waiting() {
+function loadingPage() {
   return h("main", { id: "main", class: "door", tabindex: "-1" }, state.failed ? note("fair", t("failed.beginning")) : h("p", { role: "status" }, t("list.loading")));
 }
 
@@ -205,22 +223,24 @@ function top() {
     h("div", { class: "who" },
       session && h("span", { class: "inspector" }, session.inspector),
       h("div", { class: "languages", role: "group", "aria-label": t("language") }, ["tr", "en"].map((one) => h("button", {
-        type: "button", lang: one, "aria-pressed": String(language() === one), title: { tr: "Türkçe", en: "English" }[one], onclick: () => { speak(one); changed(); },
+        type: "button", lang: one, "aria-pressed": String(language() === one), title: { tr: "Türkçe", en: "English" }[one], onclick: () => { setLanguage(one); changed(); },
       }, one.toUpperCase()))),
       session && button(t("keys.short"), KEYS.KeyK, { kind: "quiet wide", "aria-keyshortcuts": "Alt+K" }),
       session && !signIn && button(t("leave.short"), leave, { kind: "quiet" })));
 }
 
-shownBy(show);
-window.addEventListener("hashchange", follow);
-window.addEventListener("keydown", pressed);
+onChange(show);
+window.addEventListener("hashchange", followAddress);
+window.addEventListener("pagehide", keepPlace);
+document.addEventListener("click", keepPlace, true);
+window.addEventListener("keydown", onKey);
 window.addEventListener("beforeunload", (event) => { if (isAnythingUnsent() || isAnyPhotoUnsent()) event.preventDefault(); });
-// A tablet that was put away is looked at again.
+// The inspector has returned to the page.
 document.addEventListener("visibilitychange", () => { if (!document.hidden && state.session && !state.signIn) { stream?.now(); read(); } });
 setInterval(changed, TICK);
-setInterval(() => { if (!document.hidden && state.connection === "open") read(); }, ANYWAY);
-setInterval(() => { if (isBeingDrawn()) read(); }, DRAWING);
-setInterval(endIfLeft, TICK);
-onTouch(() => { if (state.session && !state.signIn) api.stay().catch(() => {}); });
-follow();
+setInterval(() => { if (!document.hidden && state.connection === "open") read(); }, RELOAD_INTERVAL);
+setInterval(() => { if (isRendering()) read(); }, RENDERING_INTERVAL);
+setInterval(signOutIfIdle, TICK);
+onTouch(() => { if (state.session && !state.signIn) api.keepAlive().catch(() => {}); });
+followAddress();
 begin();

@@ -1,70 +1,71 @@
-// Measurements that wait for the report's plate: what they say, beside what the report has, and what is to become of them.
+// Pending measurements for the report's plate: their values beside the report's, and buttons to apply or discard them.
 
-import { api, Refused, Unreachable } from "./api.js";
+import { api, Rejected, Unreachable } from "./api.js";
 import { h } from "./dom.js";
-import { queued, took } from "./drafts.js";
+import { enqueue, storeReport, typePoint } from "./drafts.js";
 import { quantity, time } from "./format.js";
+import { undoMeasurement } from "./history.js";
 import { t, word } from "./i18n.js";
 import { picture } from "./picture.js";
-import { isWritten, testLine } from "./rules.js";
-import { changed, state, tell } from "./state.js";
+import { isEditable, testLine } from "./rules.js";
+import { changed, notify, state } from "./state.js";
 import { announce, button, failure, focusSoon, icon, status, when } from "./ui.js";
 
-/** From here on somebody should ask whether it is this visit's, in milliseconds. */
+/** The age from which a measurement is marked as old, in milliseconds: it may belong to another visit. */
 const OLD = 12 * 3_600_000;
 
-/** The measurement that is being settled, and the one of which it was asked whether it is to be ignored. */
-const doing = { id: null, asked: null };
+/** `id`: the measurement that is being applied or discarded. `toConfirm`: the one whose discarding awaits confirmation. */
+const settling = { id: null, toConfirm: null };
 
-async function settle(measurement, work, told) {
-  if (doing.id) return;
-  doing.id = measurement.id;
+async function settle(measurement, work, message) {
+  if (settling.id) return;
+  settling.id = measurement.id;
   changed();
   const { id } = state.report;
   try {
-    await queued(id, work);
-    announce(told);
-    tell("good", told);
+    await enqueue(id, work);
+    announce(message);
+    notify("good", message, { text: t("undo.do"), run: () => undoMeasurement(id, measurement.id) });
     focusSoon("#tabs [aria-current]");
   } catch (error) {
     await failed(error, id);
   } finally {
-    doing.id = null;
-    doing.asked = null;
+    settling.id = null;
+    settling.toConfirm = null;
     changed();
   }
 }
 
 async function failed(error, id) {
-  const isSettled = error instanceof Refused && (error.code === "already_settled" || error.code === "not_found");
+  const isSettled = error instanceof Rejected && (error.code === "already_settled" || error.code === "not_found");
   const text = isSettled ? t("banner.settled") : error instanceof Unreachable ? t("banner.unreachable") : failure(error);
   if (error.code !== "signed_out") {
-    tell(isSettled ? "fair" : "bad", text);
+    notify(isSettled ? "fair" : "bad", text);
     announce(text);
   }
-  // Whatever it was, what the report is now says more.
-  if (error instanceof Refused && error.code !== "signed_out") await api.report(id).then(took, () => {});
+  // Show the report's current state, whatever the error was.
+  if (error instanceof Rejected && error.code !== "signed_out") await api.report(id).then(storeReport, () => {});
 }
 
 function applyMeasurement(measurement) {
-  if (!isWritten(state.report.data)) return;
+  if (!isEditable(state.report.data)) return;
   const { id } = state.report;
   const count = measurement.values.filter((value) => value.would_be).length;
   settle(measurement, async () => {
-    took(await api.apply(id, measurement.id));
+    storeReport(await api.apply(id, measurement.id));
     const form = testLine(state.report.data);
     if (form) location.hash = `#/reports/${id}/${form.template_code}`;
   }, t("banner.applied", { count, time: time(measurement.measured_at) }));
 }
 
-function ask(measurement) {
-  doing.asked = measurement.id;
+function askToDiscard(measurement) {
+  settling.toConfirm = measurement.id;
   changed();
   focusSoon("#really");
 }
 
-function notAsked() {
-  doing.asked = null;
+function cancelDiscard() {
+  settling.toConfirm = null;
   changed();
   focusSoon("#ignore");
 }
@@ -73,26 +74,52 @@ function discardMeasurement(measurement) {
   const { id } = state.report;
   settle(measurement, async () => {
     await api.discard(measurement.id);
-    took(await api.report(id));
+    storeReport(await api.report(id));
   }, t("banner.ignored"));
 }
 
-/** The report that was looked at last, and when the newest came that waited for it then. */
-let looked = { report: null, came: 0 };
+/** The report that was rendered last, and the arrival time of its newest pending measurement then. */
+let lastShown = { report: null, receivedAt: 0 };
 
-/** Tells who does not see the page of a measurement that waits, and of one that comes while its report is there. */
-export function tellWhatCame() {
+/** Announces pending measurements to screen readers: those of a report that was just opened, and those that arrive later. */
+export function announceMeasurements() {
   const report = state.report?.data ? state.report.id : null;
   const now = newest();
-  const came = now ? new Date(now.received_at).getTime() : 0;
-  const before = looked.report === report ? looked.came : 0;
-  if (came > before) announce(t("banner.came", { count: state.report.data.waiting.length, time: time(now.measured_at) }));
-  looked = { report, came: Math.max(came, before) };
+  const receivedAt = now ? new Date(now.received_at).getTime() : 0;
+  const before = lastShown.report === report ? lastShown.receivedAt : 0;
+  if (receivedAt > before) announce(t("banner.came", { count: state.report.data.waiting.length, time: time(now.measured_at) }));
+  lastShown = { report, receivedAt: Math.max(receivedAt, before) };
 }
 
-const newest = () => state.report?.data?.waiting[0];
+/** The pending measurement that arrived last; the list begins with the one that was measured last. */
+function newest() {
+  const arrived = ({ received_at: at }) => new Date(at).getTime();
+  const waiting = state.report?.data?.waiting ?? [];
+  return waiting.reduce((last, one) => (last && arrived(last) >= arrived(one) ? last : one), undefined);
+}
 
-/** All that waits; the newest with its values where `isOpened`. */
+/** Announces the values that a device has written over typed ones since the report was read. */
+export function announceReplaced(before, report) {
+  const known = new Map((testLine(before)?.points ?? []).map((point) => [point.code, point]));
+  for (const point of testLine(report)?.points ?? []) {
+    const earlier = known.get(point.code);
+    if (!point.replaced || earlier?.written_at === point.written_at) continue;
+    const values = { point: point.name, now: quantity(point.numeric_value, point.unit), before: quantity(point.replaced.numeric_value, point.unit) };
+    const text = t("replaced.came", values);
+    const form = testLine(report);
+    notify("fair", text, { text: t("replaced.back", values), run: () => takeBack(report, form, point) });
+    announce(text);
+  }
+}
+
+/** Writes the answer again that a device has replaced. */
+export function takeBack(report, form, { code, name, replaced, bounds }) {
+  const point = state.report?.data?.forms.flatMap(({ points }) => points).find((one) => one.code === code) ?? { code, name, bounds };
+  const number = replaced.numeric_value === null || replaced.numeric_value === undefined ? "" : String(replaced.numeric_value);
+  typePoint(report.id, form, point, bounds && number !== "" ? { number } : { number, status: replaced.status_code });
+}
+
+/** Renders all pending measurements. With `isOpened`, the first one is shown with its values. */
 export function banner(report, isOpened) {
   if (report.waiting.length === 0) return null;
   const [first, ...others] = report.waiting;
@@ -108,7 +135,7 @@ export function banner(report, isOpened) {
       others.map((other) => measurement(report, other, false, true))));
 }
 
-/** `isOpened`: with its values, rather than a link to them. */
+/** Renders one measurement; with `isOpened` with its values, otherwise with a link to them. */
 function measurement(report, one, isNewest, isOpened) {
   const isOld = Date.now() - new Date(one.measured_at).getTime() > OLD;
   return h("article", { class: "measurement", key: one.id, "aria-label": t("banner.of", { device: one.device_serial ?? t("banner.noSerial"), time: time(one.measured_at) }) },
@@ -117,32 +144,32 @@ function measurement(report, one, isNewest, isOpened) {
         h("div", null, h("dt", null, t("banner.device")), h("dd", null, one.device_serial ?? t("banner.noSerial"), one.partner && h("small", null, one.partner))),
         h("div", { class: isOld ? "old" : null }, h("dt", null, t("banner.measured")), h("dd", null, time(one.measured_at), h("small", null, isOld && icon("fair"), when(one.measured_at)))),
         h("div", null, h("dt", null, t("banner.received")), h("dd", null, time(one.received_at), h("small", null, when(one.received_at))))),
-      doing.asked === one.id ? really(one) : actions(report, one, isNewest)),
+      settling.toConfirm === one.id ? confirmation(one) : actions(report, one, isNewest)),
     isOld && h("p", { class: "note fair" }, icon("fair"), h("span", null, t("banner.old"))),
-    isOpened ? h("div", { class: "beside", key: "beside" }, isNewest && picture(after(report, one), t("banner.picture")), table(report, one)) :
+    isOpened ? h("div", { class: "beside", key: "beside" }, isNewest && picture(preview(report, one), t("banner.picture")), table(report, one)) :
     h("a", { key: "look", class: "look", href: `#/reports/${report.id}/${testLine(report)?.template_code ?? ""}` }, t("banner.look"), icon("next")));
 }
 
 function actions(report, one, isNewest) {
-  const isBusy = doing.id !== null;
+  const isBusy = settling.id !== null;
   const of = t("banner.of", { device: one.device_serial ?? t("banner.noSerial"), time: time(one.measured_at) });
   return h("div", { class: "actions", key: "actions" },
-    !isWritten(report) ? h("p", { class: "hint" }, t("banner.notNow", { stage: word("stage", report.status) })) :
-    button(doing.id === one.id ? t("banner.doing") : t("banner.apply"), () => applyMeasurement(one), {
+    !isEditable(report) ? h("p", { class: "hint" }, t("banner.notNow", { stage: word("stage", report.status) })) :
+    button(settling.id === one.id ? t("banner.doing") : t("banner.apply"), () => applyMeasurement(one), {
       kind: "primary big", sign: "check", id: isNewest ? "apply" : null, "aria-disabled": isBusy ? "true" : null, "aria-keyshortcuts": isNewest ? "Alt+U" : null, "aria-description": of,
     }),
-    button(t("banner.ignore"), () => ask(one), { kind: "big", sign: "close", id: isNewest ? "ignore" : null, "aria-disabled": isBusy ? "true" : null, "aria-keyshortcuts": isNewest ? "Alt+Y" : null, "aria-description": of }));
+    button(t("banner.ignore"), () => askToDiscard(one), { kind: "big", sign: "close", id: isNewest ? "ignore" : null, "aria-disabled": isBusy ? "true" : null, "aria-keyshortcuts": isNewest ? "Alt+Y" : null, "aria-description": of }));
 }
 
-function really(one) {
-  return h("div", { class: "actions asked", key: "asked", role: "group", "aria-labelledby": "asked" },
-    h("p", { id: "asked" }, t("banner.really")),
-    button(doing.id === one.id ? t("banner.doing") : t("banner.reallyIgnore"), () => discardMeasurement(one), { kind: "danger big", sign: "close", id: "really" }),
-    button(t("cancel"), notAsked, { kind: "big" }));
+function confirmation(one) {
+  return h("div", { class: "actions confirmation", key: "confirmation", role: "group", "aria-labelledby": "confirmation" },
+    h("p", { id: "confirmation" }, t("banner.really")),
+    button(settling.id === one.id ? t("banner.doing") : t("banner.reallyIgnore"), () => discardMeasurement(one), { kind: "danger big", sign: "close", id: "really" }),
+    button(t("cancel"), cancelDiscard, { kind: "big" }));
 }
 
-/** The report's test line as it would be. */
-function after(report, one) {
+/** The report's test-line form as it would be after the measurement is applied. */
+function preview(report, one) {
   const form = testLine(report);
   if (!form) return null;
   const values = new Map(one.values.filter((value) => value.would_be).map((value) => [value.code, value]));

@@ -1,12 +1,13 @@
-// A report's own texts, its mileage and what it costs.
+// The tab with a report's texts, mileage and price.
 
 import { h } from "./dom.js";
-import { decide, fieldOf, fieldsReadBy, savedAt, typeField } from "./drafts.js";
+import { decide, fieldOf, savedAt, setFieldReader, typeField } from "./drafts.js";
 import { amount, money, readAmount, readNumber, readWhole, time, whole } from "./format.js";
 import { t, word } from "./i18n.js";
 import { saving } from "./form.js";
-import { isWritten } from "./rules.js";
+import { isEditable } from "./rules.js";
 import { button, icon } from "./ui.js";
+import { vehicleSection } from "./vehicle.js";
 
 const percent = (text) => {
   const value = readNumber(text.replace("%", ""));
@@ -15,23 +16,24 @@ const percent = (text) => {
 const text = (value) => value;
 const PAYMENTS = ["CASH", "CARD", "TRANSFER"];
 
-/** Each field: what the report has, how that is shown, and what a text in it is to the service. */
+/** For each field: how to read it from the report, how to show it, and how to parse the input into the value to send. */
 const FIELDS = {
-  summary: { there: (report) => report.summary, shown: text, said: text },
-  recommendation: { there: (report) => report.recommendation, shown: text, said: text },
-  mileage_km: { there: (report) => report.mileage_km, shown: whole, said: readWhole },
-  base_price: { there: (report) => report.pricing.base_price, shown: amount, said: readAmount },
-  discount_percent: { there: (report) => report.pricing.discount_percent, shown: amount, said: percent },
-  discount_name: { there: (report) => report.pricing.discount_name, shown: text, said: text },
-  payment_type: { there: (report) => report.pricing.payment_type, shown: text, said: text },
+  summary: { read: (report) => report.summary, shown: text, parse: text },
+  recommendation: { read: (report) => report.recommendation, shown: text, parse: text },
+  mileage_km: { read: (report) => report.mileage_km, shown: whole, parse: readWhole },
+  base_price: { read: (report) => report.pricing.base_price, shown: amount, parse: readAmount },
+  discount_percent: { read: (report) => report.pricing.discount_percent, shown: amount, parse: percent },
+  discount_name: { read: (report) => report.pricing.discount_name, shown: text, parse: text },
+  payment_type: { read: (report) => report.pricing.payment_type, shown: text, parse: text },
 };
 
-fieldsReadBy((report, name) => FIELDS[name].there(report));
+setFieldReader((report, name) => FIELDS[name].read(report));
 
 export function detailsTab(report) {
-  const isLocked = !isWritten(report);
+  const isLocked = !isEditable(report);
   const { pricing } = report;
   return h("div", { class: "details", key: "details" },
+    vehicleSection(report),
     h("section", null,
       h("h3", null, t("details.texts")),
       one(report, "summary", isLocked, (attributes) => h("textarea", { rows: 5, maxlength: 4000, ...attributes })),
@@ -51,24 +53,24 @@ export function detailsTab(report) {
 const payments = ({ payment_type: now }) => (PAYMENTS.includes(now) ? PAYMENTS : [now, ...PAYMENTS].filter(Boolean));
 
 function one(report, name, isLocked, control) {
-  const { said } = FIELDS[name];
-  const there = FIELDS[name].shown(FIELDS[name].there(report));
-  const draft = fieldOf(report.id, name, there);
+  const { parse } = FIELDS[name];
+  const saved = FIELDS[name].shown(FIELDS[name].read(report));
+  const draft = fieldOf(report.id, name, saved);
   const id = `field-${name}`;
-  const isWrong = draft.fault === "number";
+  const isWrong = draft.error === "number";
   const at = savedAt(report.id, name);
   const attributes = {
     id, value: draft.value, disabled: isLocked, autocomplete: "off", "aria-describedby": `${id}-state`, "aria-invalid": isWrong ? "true" : null,
-    oninput: (event) => typeField(report.id, name, event.target.value, report, said(event.target.value)),
+    oninput: (event) => typeField(report.id, name, event.target.value, report, parse(event.target.value)),
   };
   return h("div", { class: "field", key: id },
     h("label", { for: id }, t(`details.${name}`)),
     control(attributes),
     h("p", { class: "state", id: `${id}-state` },
-      isWrong ? h("span", { class: "fault" }, icon("bad"), t("form.badNumber")) :
-      draft.fault === "changed_meanwhile" ? null :
+      isWrong ? h("span", { class: "error" }, icon("bad"), t("form.badNumber")) :
+      draft.error === "changed_meanwhile" ? null :
       draft.state ? saving(draft) : at && [icon("check"), t("saving.saved", { time: time(at) })]),
-    draft.fault === "changed_meanwhile" && h("div", { class: "note fair", role: "alert" }, icon("fair"),
-      h("div", null, h("p", null, t("details.meanwhile")), h("blockquote", null, there || "—"),
+    draft.error === "changed_meanwhile" && h("div", { class: "note fair", role: "alert" }, icon("fair"),
+      h("div", null, h("p", null, t("details.meanwhile")), h("blockquote", null, saved || "—"),
         h("div", { class: "actions" }, button(t("details.ours"), () => decide(report.id, name, true, report)), button(t("details.theirs"), () => decide(report.id, name, false, report), { kind: "quiet" })))));
 }

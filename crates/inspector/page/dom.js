@@ -1,26 +1,26 @@
-// A view says what is to be shown; what is there already is changed into it, so that focus, selection and scrolling stay.
+// A small renderer. Views describe elements; the existing DOM is updated in place, so focus, selection and scrolling stay.
 
 const SVG = "http://www.w3.org/2000/svg";
-/** Set as properties, for as attributes they say what a field began with. */
+/** Set as properties, because the attributes only hold a field's initial state. */
 const PROPERTIES = new Set(["value", "checked", "disabled", "readOnly", "open", "multiple", "hidden", "innerText"]);
 
 const isShown = (child) => child !== null && child !== undefined && child !== false && child !== true && child !== "";
 const flat = (children) => [children].flat(Infinity).filter(isShown);
 
 /**
- * An element to be shown. `key` tells it from its siblings when they move; `onmount` is called with the node once it is there;
- * `on…` are listeners.
+ * Describes an element. `key` identifies it among its siblings when they move. `onmount` is called with the node after it has
+ * been inserted. Other `on…` attributes are listeners.
  */
 export function h(tag, attributes, ...children) {
   return { tag, attributes: attributes ?? {}, children: flat(children) };
 }
 
-/** Makes what is in `parent` what `children` say. */
+/** Updates the content of `parent` to match `children`. */
 export function render(parent, children) {
   const focused = document.activeElement;
   const mounted = [];
   patch(parent, flat(children), mounted);
-  // What was moved lost the focus.
+  // A node that was moved has lost the focus.
   if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
   for (const [onmount, node] of mounted) onmount(node);
 }
@@ -77,7 +77,7 @@ function update(node, child, mounted) {
   }
   const { attributes } = child;
   for (const name of Object.keys(node.shown)) if (!(name in attributes)) set(node, name, undefined);
-  // A choice is one of its options, which must be there before.
+  // The value of a `select` must be one of its options, so it is set after they exist.
   for (const [name, value] of Object.entries(attributes)) if (name !== "value") set(node, name, value);
   node.shown = attributes;
   patch(node, child.children, mounted);

@@ -1,91 +1,92 @@
-// What was typed and is not with the service yet. It is sent by itself, one change after the other, and stays until the
-// service has it: through lost connections, sessions that end and a reload of the page.
+// Drafts: input that the service has not saved yet. Drafts are sent automatically, one request at a time for each report. They
+// survive a lost connection, the end of a session, and a reload of the page.
 
-import { api, Refused, Unreachable } from "./api.js";
+import { api, Rejected, Unreachable } from "./api.js";
 import { readNumber } from "./format.js";
-import { judged } from "./rules.js";
+import { statusByThresholds } from "./rules.js";
 import { changed, state } from "./state.js";
 
-const PLACE = "inspector.drafts";
-/** How long somebody may pause while typing, in milliseconds. */
+const STORAGE_KEY = "inspector.drafts";
+/** The pause in typing after which drafts are sent, in milliseconds. */
 const PAUSE = 900;
 const RETRY = 5_000;
 
 /**
- * By report: `points` by form and point (`{ change, state, fault }`, where `change` has what was touched of status, number and note),
- * `notes` by form and `fields` of the report (`{ value, base, state, fault }`). `state` is `typed`, `sending`, `unsent` or `refused`; `base` what the report had.
+ * The drafts by report. `points` are by form and point: `{ change, state, error }`, where `change` has the edited ones of status,
+ * number and note. `notes` are by form. `fields` are those of the report: `{ value, base, state, error }`. `state` is `typed`,
+ * `sending`, `unsent` or `rejected`. `base` is the report's value before the edit.
  */
 let drafts = {};
-/** When what was last saved was, by report and place; for people to see. */
+/** The time of the last save, by report and place; shown beside the field. */
 const saved = new Map();
 const queues = new Map();
 const timers = new Map();
 
-/** Whose they are. */
+/** The identity of the inspector who typed the drafts. */
 let owner = null;
 
-try { ({ owner, drafts } = JSON.parse(sessionStorage.getItem(PLACE)) ?? { owner, drafts }); } catch { /* Then there are none. */ }
+try { ({ owner, drafts } = JSON.parse(sessionStorage.getItem(STORAGE_KEY)) ?? { owner, drafts }); } catch { /* No drafts were stored. */ }
 
-/** Goes on with what `who` typed before the page was loaded anew; what anybody else typed goes. */
+/** Keeps the stored drafts if they are those of `who`, and deletes them otherwise. */
 export function claimDrafts(who) {
   if (owner !== who) forgetDrafts();
   owner = who;
-  keep();
+  persist();
 }
 
-function keep() {
-  try { sessionStorage.setItem(PLACE, JSON.stringify({ owner, drafts })); } catch { /* The page has them for as long as it is open. */ }
+function persist() {
+  try { sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ owner, drafts })); } catch { /* The drafts then last as long as the page is open. */ }
   changed();
 }
 
 const of = (id) => (drafts[id] ??= { points: {}, notes: {}, fields: {} });
 
-/** Forgets all of it: somebody else signed in. */
+/** Deletes all drafts, because another inspector has signed in. */
 export function forgetDrafts() {
   drafts = {};
   saved.clear();
   for (const timer of timers.values()) clearTimeout(timer);
   timers.clear();
-  keep();
+  persist();
 }
 
-/** How much of a report is not with the service. */
+/** The number of a report's drafts. */
 export function unsent(id) {
   const { points, notes, fields } = drafts[id] ?? { points: {}, notes: {}, fields: {} };
   return Object.values(points).reduce((sum, form) => sum + Object.keys(form).length, 0) + Object.keys(notes).length + Object.keys(fields).length;
 }
 
-/** Whether anything is not with the service. */
+/** Whether there are drafts of any report. */
 export const isAnythingUnsent = () => Object.keys(drafts).some((id) => unsent(id) > 0);
 
-/** When something was saved last: a text of `savedAt`'s keys. */
+/** The time at which `place` was last saved, or `undefined`. */
 export const savedAt = (id, place) => saved.get(`${id}/${place}`);
 
-/** One change after the other: each is built on what the one before came to. */
-export function queued(id, work) {
+/** Runs `work` after the report's earlier requests, because each request builds on the result of the previous one. */
+export function enqueue(id, work) {
   const done = (queues.get(id) ?? Promise.resolve()).then(work);
   queues.set(id, done.catch(() => {}));
   return done;
 }
 
-/** What the report has come to, if it is the one on the page. An answer that is older than what is there says nothing. */
-export function took(report) {
+/** Stores a report from a response if it is the one on the page and not older than the stored version. */
+export function storeReport(report) {
   if (state.report?.id === report.id && report.version >= (state.report.data?.version ?? 0)) {
-    state.report = { id: report.id, state: "there", data: report };
+    state.report = { id: report.id, state: "loaded", data: report };
   }
   changed();
 }
 
 // Points.
 
-/** What stands in a point's fields: as it is in the report, but for what was typed. A status that the thresholds give is not chosen. */
-export function shownOf(id, form, point) {
+/** The content of a point's fields: the report's values with the draft's changes. A status from the thresholds is left empty. */
+export function shownFields(id, form, point) {
   const draft = drafts[id]?.points[form.template_code]?.[point.code];
-  return { ...asRead(point), ...draft?.change, state: draft?.state ?? null, fault: draft?.fault ?? null };
+  return { ...savedFields(point), ...draft?.change, state: draft?.state ?? null, error: draft?.error ?? null, message: draft?.message ?? null };
 }
 
-function asRead(point) {
-  const follows = point.status_code && judged(point.numeric_value, point.bounds) === point.status_code;
+function savedFields(point) {
+  const follows = point.status_code && statusByThresholds(point.numeric_value, point.bounds) === point.status_code;
   return {
     status: follows ? "" : point.status_code ?? "",
     number: point.numeric_value === null || point.numeric_value === undefined ? "" : String(point.numeric_value),
@@ -93,62 +94,79 @@ function asRead(point) {
   };
 }
 
-/** Changes some of a point's fields, and sends that when the typing pauses. What was not touched stays whoever's it is. */
+/** Records an edit of a point's fields, and sends it when typing pauses. Fields that were not edited are not sent. */
 export function typePoint(id, form, point, typed) {
   const points = (of(id).points[form.template_code] ??= {});
+  // What is typed after a clearing is a new answer, because `isCleared` stays.
   const change = { ...points[point.code]?.change, ...typed };
-  // A number that has thresholds decides alone.
+  // With thresholds, the number alone determines the status.
   if (typed.number && point.bounds) change.status = "";
-  const read = asRead(point);
+  const read = savedFields(point);
   const isSending = points[point.code]?.state === "sending";
-  if (!isSending) for (const name of Object.keys(change)) if (change[name] === read[name]) delete change[name];
+  if (!isSending && !change.isCleared) for (const name of Object.keys(change)) if (change[name] === read[name]) delete change[name];
   if (Object.keys(change).length === 0) delete points[point.code];
-  else points[point.code] = { change, state: "typed", fault: null };
+  else points[point.code] = { change, state: "typed", error: null };
   saved.delete(`${id}/${form.template_code}/${point.code}`);
-  keep();
-  soon(id);
+  persist();
+  flushSoon(id);
 }
 
-/** What a point's draft says to the service, or what is lacking: `number`, `emptied` or `status`. */
-export function meant(change, point) {
-  const whole = { ...asRead(point), ...change };
+/**
+ * Returns what to send for a draft: `answer` to write it, `clear` to remove the answer first, or in `lacks` what prevents sending it:
+ * `number` or `status`.
+ */
+export function toAnswer(change, point) {
+  const { isCleared = false, ...edited } = change;
+  const whole = { ...(isCleared ? savedFields({}) : savedFields(point)), ...edited };
   const number = readNumber(whole.number);
   if (number === undefined) return { lacks: "number" };
   const hadNumber = point.numeric_value !== null && point.numeric_value !== undefined;
-  if (number === null && hadNumber) return { lacks: "emptied" };
+  const isEmptied = isCleared || (number === null && hadNumber);
   const isJudged = number !== null && Boolean(point.bounds);
-  if (!isJudged && !whole.status) return { lacks: "status" };
-  // With a number goes what decides of it: thresholds, or the status that a person gave.
-  const isAnswered = Boolean(point.status_code);
-  const isValueNew = "number" in change || "status" in change || !isAnswered;
+  // Without a number and a status there is no answer.
+  if (number === null && !whole.status && point.status_code && isEmptied) return { clear: true };
+  if (!isJudged && !whole.status) return isCleared && !point.status_code && !whole.note ? {} : { lacks: "status" };
+  // A number without thresholds is sent together with the chosen status. An answer that replaces a cleared one is sent whole.
+  const isValueNew = isEmptied || "number" in edited || "status" in edited || !point.status_code;
   return {
+    clear: isEmptied && Boolean(point.status_code),
     answer: {
       point_code: point.code,
       ...(isValueNew && number !== null && { numeric_value: number }),
       ...(isValueNew && !isJudged && { status_code: whole.status }),
-      ...("note" in change && { note: change.note }),
+      ...(("note" in edited || (isEmptied && whole.note)) && { note: whole.note }),
     },
   };
 }
 
+/** The most points of a request (`FillForm`). */
+const MAX_POINTS = 1000;
+
 async function sendForm(id, code, report) {
   const form = report.forms.find((form) => form.template_code === code);
-  const rows = Object.entries(of(id).points[code] ?? {}).filter(([, draft]) => draft.state !== "refused");
   const sent = new Map();
-  for (const [pointCode, draft] of rows) {
+  for (const [pointCode, draft] of Object.entries(of(id).points[code] ?? {})) {
+    if (draft.state === "rejected" || sent.size === MAX_POINTS) continue;
     const point = form?.points.find((point) => point.code === pointCode);
-    const { answer, lacks } = point ? meant(draft.change, point) : { lacks: "status" };
-    if (lacks) { draft.state = "typed"; draft.fault = lacks; } else { draft.state = "sending"; draft.fault = null; sent.set(pointCode, { change: draft.change, answer }); }
+    const { answer, clear, lacks } = point ? toAnswer(draft.change, point) : { lacks: "status" };
+    if (lacks) Object.assign(draft, { state: "typed", error: lacks });
+    else if (!answer && !clear) delete of(id).points[code][pointCode];
+    else {
+      Object.assign(draft, { state: "sending", error: null });
+      sent.set(pointCode, { change: draft.change, answer, clear });
+    }
   }
   const note = of(id).notes[code];
-  const isNoteSent = note && note.state !== "refused";
+  const isNoteSent = Boolean(note && note.state !== "rejected");
   if (isNoteSent) note.state = "sending";
-  keep();
+  persist();
   if (sent.size === 0 && !isNoteSent) return;
-  const answers = [...sent.values()].map(({ answer }) => answer);
+  const answers = [...sent.values()].map(({ answer }) => answer).filter(Boolean);
+  const clear = [...sent].filter(([, { clear }]) => clear).map(([pointCode]) => pointCode);
   const noteSent = isNoteSent ? note.value : undefined;
+  const body = { ...(answers.length > 0 && { answers }), ...(clear.length > 0 && { clear }), ...(isNoteSent && { general_note: noteSent }) };
   try {
-    const after = await api.fill(id, code, { answers, ...(isNoteSent && { general_note: noteSent }) });
+    const after = await api.fill(id, code, body);
     const now = Date.now();
     for (const [pointCode, { change }] of sent) {
       settle(of(id).points[code], pointCode, (current) => JSON.stringify(current.change) === JSON.stringify(change));
@@ -158,18 +176,28 @@ async function sendForm(id, code, report) {
       settle(of(id).notes, code, (current) => current.value === noteSent);
       saved.set(`${id}/${code}/`, now);
     }
-    took(after);
+    storeReport(after);
   } catch (error) {
-    const faulty = error instanceof Refused ? new Set([...sent.keys()].filter((_, index) => error.isAbout(`/answers/${index}`))) : new Set();
-    for (const pointCode of sent.keys()) fail(of(id).points[code]?.[pointCode], error, faulty.size > 0 && !faulty.has(pointCode));
-    if (isNoteSent) fail(of(id).notes[code], error, faulty.size > 0 && !error.isAbout("/general_note"));
-    keep();
-    if (faulty.size > 0) soon(id);
+    const places = (pointCode) => [`/answers/${answers.findIndex((answer) => answer.point_code === pointCode)}`, `/clear/${clear.indexOf(pointCode)}`];
+    const messages = new Map([...sent.keys()].map((pointCode) => [pointCode, messageAt(error, places(pointCode))]).filter(([, message]) => message));
+    const isNoteInvalid = Boolean(messageAt(error, ["/general_note"]));
+    const isKnown = messages.size > 0 || isNoteInvalid;
+    for (const pointCode of sent.keys()) fail(of(id).points[code]?.[pointCode], error, isKnown && !messages.has(pointCode), messages.get(pointCode));
+    if (isNoteSent) fail(of(id).notes[code], error, isKnown && !isNoteInvalid);
+    persist();
+    if (isKnown) flushSoon(id);
     throw error;
   }
 }
 
-/** What was sent is there; what was typed meanwhile is a draft still. */
+/** The service's message about one of these places of a request, or below it. */
+function messageAt(error, places) {
+  if (!(error instanceof Rejected)) return undefined;
+  const isAt = ({ field }) => places.some((place) => field === place || field?.startsWith(`${place}/`));
+  return error.details.find(isAt)?.message;
+}
+
+/** Removes a draft that was saved, unless it was edited again in the meantime. */
 function settle(all, key, isSame) {
   const current = all?.[key];
   if (!current) return;
@@ -177,63 +205,64 @@ function settle(all, key, isSame) {
   else current.state = "typed";
 }
 
-function fail(draft, error, isInnocent) {
+function fail(draft, error, isUnaffected, message = null) {
   if (!draft) return;
-  const waits = isInnocent || !(error instanceof Refused) || error.code === "signed_out";
-  draft.state = waits ? "unsent" : "refused";
-  draft.fault = waits ? null : error.code;
+  const waits = isUnaffected || !(error instanceof Rejected) || error.code === "signed_out";
+  draft.state = waits ? "unsent" : "rejected";
+  draft.error = waits ? null : error.code;
+  draft.message = waits ? null : message ?? error.details?.[0]?.message ?? null;
 }
 
-// The form's note, and the report's own fields.
+// The forms' notes, and the report's fields.
 
 export const noteOf = (id, form) => drafts[id]?.notes[form.template_code] ?? { value: form.general_note, state: null };
 
 export function typeNote(id, form, value) {
   const { notes } = of(id);
-  notes[form.template_code] = { value, base: form.general_note, state: "typed", fault: null };
+  notes[form.template_code] = { value, base: form.general_note, state: "typed", error: null };
   if (value === form.general_note) delete notes[form.template_code];
   saved.delete(`${id}/${form.template_code}/`);
-  keep();
-  soon(id);
+  persist();
+  flushSoon(id);
 }
 
 export const fieldOf = (id, name, read) => drafts[id]?.fields[name] ?? { value: read, state: null };
 
-/** Changes one of the report's own fields; `said` is what it is to the service, `undefined` for what cannot be meant. */
-export function typeField(id, name, value, report, said) {
+/** Records an edit of one of the report's fields. `parsed` is the value to send, or `undefined` if the input is invalid. */
+export function typeField(id, name, value, report, parsed) {
   const { fields } = of(id);
-  const there = readField(report, name);
-  const base = fields[name]?.base ?? there;
-  fields[name] = { value, said, base, state: "typed", fault: said === undefined || said === null ? "number" : null };
-  if (said === there && base === there) delete fields[name];
+  const reported = readField(report, name);
+  const base = fields[name]?.base ?? reported;
+  fields[name] = { value, parsed, base, state: "typed", error: parsed === undefined || parsed === null ? "number" : null };
+  if (parsed === reported && base === reported) delete fields[name];
   saved.delete(`${id}/${name}`);
-  keep();
-  soon(id);
+  persist();
+  flushSoon(id);
 }
 
-/** Of a field that somebody else changed, too: ours, or theirs. */
+/** Resolves a conflict with another inspector's change of a field: keeps our value or theirs. */
 export function decide(id, name, isOurs, report) {
   const draft = of(id).fields[name];
-  if (isOurs && draft) Object.assign(draft, { base: readField(report, name), state: "typed", fault: null });
+  if (isOurs && draft) Object.assign(draft, { base: readField(report, name), state: "typed", error: null });
   else delete of(id).fields[name];
-  keep();
-  soon(id);
+  persist();
+  flushSoon(id);
 }
 
-/** What the service's report has in a field, in the form in which it is sent. */
+/** Reads a field from a report, in the format in which it is sent. */
 let readField = () => undefined;
-export function fieldsReadBy(reader) { readField = reader; }
+export function setFieldReader(reader) { readField = reader; }
 
 async function sendFields(id, report) {
   const { fields } = of(id);
-  const ready = Object.entries(fields).filter(([, draft]) => draft.fault === null && draft.state !== "refused");
-  // What somebody else has changed since is not overwritten unasked.
-  for (const [name, draft] of ready) if (readField(report, name) !== draft.base) draft.fault = "changed_meanwhile";
-  const sent = ready.filter(([, draft]) => draft.fault === null).map(([name, draft]) => [name, { ...draft }]);
-  if (sent.length === 0) return keep();
+  const ready = Object.entries(fields).filter(([, draft]) => !draft.error && draft.state !== "rejected");
+  // A field that another inspector has changed since is not overwritten without asking.
+  for (const [name, draft] of ready) if (readField(report, name) !== draft.base) draft.error = "changed_meanwhile";
+  const sent = ready.filter(([, draft]) => !draft.error).map(([name, draft]) => [name, { ...draft }]);
+  if (sent.length === 0) return persist();
   for (const [name] of sent) fields[name].state = "sending";
-  keep();
-  const body = { version: report.version, ...Object.fromEntries(sent.map(([name, { said }]) => [name, said])) };
+  persist();
+  const body = { version: report.version, ...Object.fromEntries(sent.map(([name, { parsed }]) => [name, parsed])) };
   try {
     const after = await api.update(id, body);
     for (const [name, draft] of sent) {
@@ -241,37 +270,37 @@ async function sendFields(id, report) {
       if (fields[name]) fields[name].base = readField(after, name);
       saved.set(`${id}/${name}`, Date.now());
     }
-    took(after);
+    storeReport(after);
   } catch (error) {
-    if (error instanceof Refused && error.code === "changed_meanwhile") {
+    if (error instanceof Rejected && error.code === "changed_meanwhile") {
       for (const [name] of sent) if (fields[name]) fields[name].state = "typed";
-      took(await api.report(id));
-      soon(id, 0);
+      storeReport(await api.report(id));
+      flushSoon(id, 0);
       return;
     }
-    const isOne = error instanceof Refused && error.details.length > 0;
+    const isOne = error instanceof Rejected && error.details.length > 0;
     for (const [name] of sent) fail(fields[name], error, isOne && !error.isAbout(`/${name}`));
-    keep();
-    if (isOne) soon(id);
+    persist();
+    if (isOne) flushSoon(id);
     throw error;
   }
 }
 
 // Sending.
 
-function soon(id, pause = PAUSE) {
+function flushSoon(id, pause = PAUSE) {
   clearTimeout(timers.get(id));
   timers.set(id, setTimeout(() => { flush(id).catch(() => {}); }, pause));
 }
 
 /**
- * Sends all that was typed in a report and can be meant, now.
+ * Sends all valid drafts of a report now.
  *
- * Throws what the last request failed with: what was typed is kept, and sent again when there is a connection.
+ * Throws the error of the last failed request. The drafts are kept, and sent again when the connection is back.
  */
 export function flush(id) {
   clearTimeout(timers.get(id));
-  return queued(id, async () => {
+  return enqueue(id, async () => {
     let failure = null;
     const current = () => (state.report?.id === id ? state.report.data : null);
     const codes = () => new Set([...Object.keys(of(id).points), ...Object.keys(of(id).notes)]);
@@ -285,12 +314,12 @@ export function flush(id) {
         if (error.code === "signed_out") break;
       }
     }
-    if (failure instanceof Unreachable) soon(id, RETRY);
+    if (failure instanceof Unreachable) flushSoon(id, RETRY);
     if (failure) throw failure;
   });
 }
 
-/** Sends what is not with the service, of all reports: there is a connection again, or a session. */
+/** Sends the drafts of all reports, after the connection or the session is back. */
 export function flushAll() {
   for (const id of Object.keys(drafts)) if (unsent(id) > 0) flush(id).catch(() => {});
 }

@@ -1,63 +1,63 @@
-// The stream of what changes. Read with `fetch` rather than by an EventSource, which does not tell of the comments that come
-// every fifteen seconds: a tablet that left the radio's reach would show an old report for minutes and say nothing.
+// The event stream. It is read with `fetch`, because an EventSource hides the comments that arrive every fifteen seconds. Without
+// them, a tablet out of radio range would show an outdated report for minutes without a warning.
 
 import { api } from "./api.js";
 
-/** A stream that was silent for so long is dead, in milliseconds. */
+/** A stream without data for this time counts as lost, in milliseconds. */
 const SILENCE = 40_000;
-const FIRST_REST = 1_000;
-const LONGEST_REST = 30_000;
+const FIRST_BACKOFF = 1_000;
+const MAX_BACKOFF = 30_000;
 
 /**
- * Keeps a stream open until it is told to stop. `on.open` is called whenever there is one: whoever shows something reads it
- * anew; `on.lost` when there is none any more; `on.changed` with a report's id; `on.signedOut`, after which it is stopped.
+ * Keeps a stream open until `stop` is called. Calls `on.open` whenever the stream is ready: the view has to be reloaded then;
+ * `on.lost` when the stream is lost; `on.changed` with a report's ID; and `on.signedOut`, after which the stream is stopped.
  */
 export function watch(on) {
   let stopped = false;
-  let rest = FIRST_REST;
+  let backoff = FIRST_BACKOFF;
   let wake = () => {};
   let stream = null;
 
   const cut = () => stream?.abort();
-  const online = () => { rest = FIRST_REST; wake(); };
+  const online = () => { backoff = FIRST_BACKOFF; wake(); };
   window.addEventListener("offline", cut);
   window.addEventListener("online", online);
 
   async function run() {
     while (!stopped) {
-      const ended = await once();
+      const ended = await readStream();
       if (stopped) return;
       if (ended === "signed_out") { stop(); on.signedOut(); return; }
       on.lost();
-      // Apart from each other, so that a service that comes back is not asked by all at once.
-      const pause = rest * (0.75 + Math.random() / 2);
-      rest = Math.min(rest * 2, LONGEST_REST);
+      // With jitter, so that the pages do not all reconnect at once after an outage.
+      const pause = backoff * (0.75 + Math.random() / 2);
+      backoff = Math.min(backoff * 2, MAX_BACKOFF);
       await new Promise((resolve) => { wake = resolve; setTimeout(resolve, pause); });
     }
   }
 
-  async function once() {
+  async function readStream() {
     stream = new AbortController();
     let silence;
-    const heard = () => { clearTimeout(silence); silence = setTimeout(cut, SILENCE); };
+    const restartTimer = () => { clearTimeout(silence); silence = setTimeout(cut, SILENCE); };
     try {
-      heard();
+      restartTimer();
       const response = await api.events(stream.signal);
       if (response.status === 401) return "signed_out";
-      if (!response.ok) return "refused";
+      if (!response.ok) return "rejected";
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
       for (;;) {
         const { value, done } = await reader.read();
         if (done) return "ended";
-        heard();
+        restartTimer();
         const blocks = (text + value).replaceAll("\r\n", "\n").split("\n\n");
         text = blocks.pop();
         for (const block of blocks) {
           const { event, data } = parsed(block);
           if (event === "signed_out") return "signed_out";
-          // From here on every change is told; what was before is read.
-          if (event === "ready") { rest = FIRST_REST; on.open(); }
+          // From here on every change is reported; earlier changes are found by reloading.
+          if (event === "ready") { backoff = FIRST_BACKOFF; on.open(); }
           if (event === "changed") on.changed(data.report_id);
         }
       }
@@ -89,6 +89,6 @@ function parsed(block) {
     if (name) fields[name] = value;
   }
   let data = {};
-  try { data = JSON.parse(fields.data); } catch { /* Nothing that this page knows. */ }
+  try { data = JSON.parse(fields.data); } catch { /* The page ignores events that it does not know. */ }
   return { event: fields.event, data };
 }

@@ -1,26 +1,27 @@
-// A form's points: a status, a number, a note each, saved by themselves.
+// The tab of a form: a status, a number and a note for each point, saved automatically.
 
+import { takeBack } from "./banner.js";
 import { h } from "./dom.js";
-import { noteOf, savedAt, shownOf, typeNote, typePoint } from "./drafts.js";
+import { noteOf, savedAt, shownFields, typeNote, typePoint } from "./drafts.js";
 import { number, quantity, readNumber, time, unit } from "./format.js";
 import { t, word } from "./i18n.js";
 import { picture } from "./picture.js";
-import { isWritten, judged, offered } from "./rules.js";
+import { isEditable, statusByThresholds, offered } from "./rules.js";
 import { button, icon, status } from "./ui.js";
 
 export function formTab(report, form) {
-  const isLocked = !isWritten(report);
+  const isLocked = !isEditable(report);
   return h("div", { class: form.is_test_line ? "form test-line" : "form", key: form.template_code },
     form.is_test_line && (picture(form, t("picture.title")) ?? h("p", { class: "empty" }, t("form.noValues"))),
     h("div", { class: "points-of" },
-      !isLocked && !form.is_test_line && rest(report, form),
+      !isLocked && !form.is_test_line && fillRest(report, form),
       h("ol", { class: "points" }, form.points.map((point) => row(report, form, point, isLocked))),
       general(report, form, isLocked)));
 }
 
-/** What most points of most cars are, with one touch. */
-function rest(report, form) {
-  const left = form.points.filter((point) => !point.unit && !shownOf(report.id, form, point).status);
+/** A button that gives all remaining points the best status. */
+function fillRest(report, form) {
+  const left = form.points.filter((point) => !point.unit && !shownFields(report.id, form, point).status);
   const [[best]] = offered(form);
   if (left.length < 2) return null;
   return h("div", { class: "rest", key: "rest" }, button(t("form.rest", { count: left.length, status: word("status", best) }), () => {
@@ -29,36 +30,49 @@ function rest(report, form) {
 }
 
 function row(report, form, point, isLocked) {
-  const draft = shownOf(report.id, form, point);
+  const draft = shownFields(report.id, form, point);
   const id = `${form.template_code}-${point.code}`;
   const typed = readNumber(draft.number);
-  const follows = judged(typed, point.bounds);
-  const shown = draft.status || follows || (draft.number === "" ? point.status_code : null);
+  const follows = statusByThresholds(typed, point.bounds);
+  // A rejected value has no status.
+  const shown = draft.state === "rejected" || draft.error ? null : draft.status || follows || (draft.number === "" && !draft.isCleared ? point.status_code : null);
   const isMeasured = point.unit || hasNumber(point);
   const isOurs = !isComputed(report, form, point, draft);
   const type = (change) => typePoint(report.id, form, point, change);
-  return h("li", { key: point.code, class: `point ${draft.fault ? "faulty" : ""}` },
-    h("div", { class: "point-name" }, h("span", { id: `${id}-name` }, point.name), status(shown)),
+  return h("li", { key: point.code, id, class: `point ${draft.error ? "invalid" : ""}` },
+    h("div", { class: "point-name" },
+      h("span", { id: `${id}-name` }, point.name, point.is_required && !isLocked && h("small", { class: "required" }, t("form.required"))), status(shown)),
     isLocked ? read(point) : h("div", { class: "inputs" },
       isMeasured && h("div", { class: "number" },
         h("input", {
           value: draft.number.replace(".", decimal()), inputmode: "decimal", maxlength: 24, autocomplete: "off", id: `${id}-number`, readOnly: !isOurs,
-          "aria-labelledby": `${id}-name ${id}-unit`, "aria-invalid": ["number", "emptied"].includes(draft.fault) ? "true" : null, "aria-describedby": `${id}-state`,
+          "aria-labelledby": `${id}-name ${id}-unit`, "aria-invalid": draft.error === "number" ? "true" : null, "aria-describedby": `${id}-state`,
           oninput: (event) => type({ number: event.target.value.replace(",", ".") }),
         }),
         h("span", { class: "unit", id: `${id}-unit` }, unit(point.unit))),
       h("select", {
-        value: draft.status, disabled: Boolean(point.bounds && typed), "aria-label": t("form.statusOf", { point: point.name }), "aria-describedby": `${id}-state`, "aria-invalid": draft.fault === "status" ? "true" : null,
+        value: draft.status, disabled: Boolean(point.bounds && typed), "aria-label": t("form.statusOf", { point: point.name }), "aria-describedby": `${id}-state`, "aria-invalid": draft.error === "status" ? "true" : null,
         onchange: (event) => type({ status: event.target.value }),
       }, choices(form, point, draft)),
       h("input", {
         class: "note-of", value: draft.note, maxlength: 1000, autocomplete: "off", placeholder: t("form.note"), "aria-label": t("form.noteOf", { point: point.name }), "aria-describedby": `${id}-state`,
         oninput: (event) => type({ note: event.target.value }),
       })),
+    !isLocked && point.replaced && replaced(report, form, point),
+    !isLocked && isOurs && (point.status_code || draft.state) && !draft.isCleared && h("div", { class: "clear", key: "clear" },
+      button(t("form.clear"), () => type({ status: "", number: "", note: "", isCleared: true }), { kind: "quiet", sign: "close", "aria-label": t("form.clearOf", { point: point.name }) })),
     h("p", { class: "state", id: `${id}-state`, "aria-live": "off" }, isOurs || savedAt(report.id, `${form.template_code}/${point.code}`) ? stateOf(report.id, form, point, draft) : t("form.computed")));
 }
 
-/** Whether a number is the service's own (INS-12): of a measured power, where the registered one is known. */
+/** A device's value beside the typed one that it replaced, and a button that writes the typed one again. */
+function replaced(report, form, point) {
+  const values = { now: quantity(point.numeric_value, point.unit), before: quantity(point.replaced.numeric_value, point.unit), who: point.replaced.written_by, time: time(point.written_at) };
+  return h("div", { class: "note fair replaced", key: "replaced" }, icon("device"), h("div", null,
+    h("p", null, t("replaced.shown", values)),
+    button(t("replaced.back", values), () => takeBack(report, form, point), { kind: "quiet" })));
+}
+
+/** Whether the service computes the point's number (INS-12): a power ratio for which both powers are known. */
 function isComputed(report, form, point, draft) {
   if (!form.is_test_line || point.code !== "DYNO_RATIO" || draft.state || !report.vehicle.factory_power_hp) return false;
   return hasNumber(point) && hasNumber(form.points.find(({ code }) => code === "DYNO_MEASURED_HP"));
@@ -73,7 +87,7 @@ function choices(form, point, draft) {
   const all = (codes) => codes.map((code) => h("option", { value: code, key: code }, word("status", code)));
   const known = [likely, ...others].flat();
   return [
-    h("option", { value: "", key: "follows", disabled: !point.bounds && Boolean(point.status_code) },
+    h("option", { value: "", key: "follows", disabled: !point.bounds && Boolean(point.status_code) && !draft.isCleared },
       t(point.bounds ? "form.follows" : "form.choose")),
     all(likely),
     others.map((codes) => h("optgroup", { key: codes[0], label: t("form.others") }, all(codes.filter((code) => !likely.includes(code))))),
@@ -85,12 +99,11 @@ function read(point) {
   return h("div", { class: "read" }, hasNumber(point) && h("b", null, quantity(point.numeric_value, point.unit)), point.note && h("span", null, point.note));
 }
 
-/** What became of what was typed, and who wrote what is there. */
+/** The state of the point's draft; without a draft, who wrote the saved answer and when. */
 function stateOf(id, form, point, draft) {
-  if (draft.fault === "number") return fault(t("form.badNumber"));
-  if (draft.fault === "emptied") return fault(t("form.emptied"));
-  if (draft.fault === "status") return fault(t("form.needsStatus"));
-  if (draft.state === "refused") return fault(draft.fault === "invalid_request" ? t("form.refused") : word("failed", draft.fault));
+  if (draft.error === "number") return errorText(t("form.badNumber"));
+  if (draft.error === "status") return errorText(t("form.needsStatus"));
+  if (draft.state === "rejected") return rejected(draft);
   if (draft.state === "sending") return t("saving.now");
   if (draft.state === "unsent") return [icon("fair"), t("saving.unsent")];
   if (draft.state === "typed") return t("saving.typed");
@@ -100,10 +113,15 @@ function stateOf(id, form, point, draft) {
   return null;
 }
 
-/** Who wrote an answer: devices are named in English by the service. */
+/** The author of an answer. The service names devices in English. */
 const writer = (name) => name.replace(/^device\b/, t("form.device"));
 
-const fault = (text) => h("span", { class: "fault" }, icon("bad"), text);
+/** Why the service rejected a draft, with its own words, which are English. */
+function rejected({ error, message }) {
+  return [errorText(error === "invalid_request" ? t("form.rejected") : word("failed", error)), message && h("small", { class: "details", lang: "en" }, message)];
+}
+
+const errorText = (text) => h("span", { class: "error" }, icon("bad"), text);
 
 function general(report, form, isLocked) {
   const draft = noteOf(report.id, form);
@@ -116,9 +134,9 @@ function general(report, form, isLocked) {
     h("p", { class: "state", id: `${id}-state` }, draft.state ? saving(draft) : at && [icon("check"), t("saving.saved", { time: time(at) })]));
 }
 
-/** The same of a text. */
+/** The state of a text's draft. */
 export function saving(draft) {
-  if (draft.state === "refused") return fault(draft.fault === "invalid_request" ? t("form.refused") : word("failed", draft.fault));
+  if (draft.state === "rejected") return rejected(draft);
   if (draft.state === "unsent") return [icon("fair"), t("saving.unsent")];
   return draft.state === "sending" ? t("saving.now") : t("saving.typed");
 }

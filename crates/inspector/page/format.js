@@ -1,18 +1,18 @@
-// Numbers, times and money, as people of the page's language write them.
+// Formats and parses numbers, times and money in the page's language.
 
 import { language } from "./i18n.js";
 
 const locale = () => (language() === "tr" ? "tr-TR" : "en-GB");
 
-/** A number with the decimals it has, at most three. */
+/** Formats a number with at most three decimals. */
 export const number = (value) => new Intl.NumberFormat(locale(), { maximumFractionDigits: 3 }).format(value);
 
 const UNITS = { percent: "%", "%": "%" };
 
-/** A unit as it is written behind a number. */
+/** A unit as it is written after a number. */
 export const unit = (name) => UNITS[name] ?? name ?? "";
 
-/** A number and its unit; Turkish puts the percent sign first. */
+/** Formats a number with its unit. Turkish puts the percent sign first. */
 export function quantity(value, name) {
   if (value === null || value === undefined) return "—";
   const shown = unit(name);
@@ -20,7 +20,7 @@ export function quantity(value, name) {
   return shown ? `${number(value)} ${shown}` : number(value);
 }
 
-/** An amount, which the API writes as a text of two decimals. */
+/** Formats an amount, which the API sends as a string with two decimals. */
 export function money(amount, currency) {
   try {
     return new Intl.NumberFormat(locale(), { style: "currency", currency }).format(Number(amount));
@@ -37,7 +37,7 @@ export const whole = (value) => new Intl.NumberFormat(locale()).format(value);
 
 const DAY = 86_400;
 
-/** How long ago, in words. */
+/** Formats the time since `at`, such as "5 minutes ago". */
 export function ago(at, now = Date.now()) {
   const seconds = Math.round((new Date(at).getTime() - now) / 1000);
   const spans = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
@@ -48,7 +48,7 @@ export function ago(at, now = Date.now()) {
   return spans.format(Math.round(seconds / DAY), "day");
 }
 
-/** The time of day, with the date unless it is today's. */
+/** Formats the time of day, with the date unless it is today. */
 export function time(at, now = Date.now()) {
   const moment = new Date(at);
   const isToday = moment.toDateString() === new Date(now).toDateString();
@@ -57,8 +57,8 @@ export function time(at, now = Date.now()) {
 }
 
 /**
- * The number that a text means, with a comma or a point before its decimals; `null` for an empty text, `undefined` for what is
- * none.
+ * Parses a number with a comma or a point before its decimals. Returns `null` for an empty text and `undefined` for an invalid
+ * one.
  */
 export function readNumber(text) {
   const compact = text.replace(/\s/g, "");
@@ -68,17 +68,17 @@ export function readNumber(text) {
   return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(plain) ? Number(plain) : undefined;
 }
 
-/** The same for money: three digits behind the only mark are thousands, for nobody writes a price so otherwise. */
+/** Parses an amount. Three digits after a separator are thousands, because prices have two decimals. */
 export function readAmount(text) {
   const compact = text.replace(/[\s₺]/g, "");
   const value = readNumber(/^\d{1,3}([.,]\d{3})+$/.test(compact) ? compact.replace(/[.,]/g, "") : compact);
   return value === null || value === undefined || value < 0 ? value === null ? null : undefined : value.toFixed(2);
 }
 
-/** The same for a whole number. */
+/** Parses a whole number. */
 export function readWhole(text) {
   const compact = text.replace(/\s/g, "");
   if (compact === "") return null;
-  // A mark stands between groups of three, or it is one before decimals.
+  // Separators are only allowed between groups of three digits.
   return /^(\d+|\d{1,3}([.,]\d{3})+)$/.test(compact) ? Number(compact.replace(/[.,]/g, "")) : undefined;
 }

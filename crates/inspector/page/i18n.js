@@ -1,32 +1,32 @@
-// The page's language: Turkish unless somebody chose the other one here before.
+// The page's language: Turkish by default, and the last choice is remembered.
 
 import { TEXTS } from "./texts.js";
 
-const PLACE = "inspector.language";
+const STORAGE_KEY = "inspector.language";
 
 let current = "tr";
 try {
-  const kept = localStorage.getItem(PLACE);
-  if (kept in TEXTS) current = kept;
-} catch { /* A browser that keeps nothing. */ }
+  const stored = localStorage.getItem(STORAGE_KEY);
+  if (stored in TEXTS) current = stored;
+} catch { /* The browser allows no storage. */ }
 document.documentElement.lang = current;
 
 /** `tr` or `en`. */
 export const language = () => current;
 
-/** Shows the page in another language, and remembers it. */
-export function speak(other) {
+/** Sets the page's language and remembers it. */
+export function setLanguage(other) {
   current = other;
   document.documentElement.lang = other;
-  try { localStorage.setItem(PLACE, other); } catch { /* It is asked again next time. */ }
+  try { localStorage.setItem(STORAGE_KEY, other); } catch { /* The choice is not remembered. */ }
 }
 
-/** A text of `texts.js`, with what stands in braces filled in; of several forms the one for `count`. */
+/** A text of `texts.js` with its placeholders filled in. Of several plural forms, the one for `count` is used. */
 export function t(key, values = {}) {
   const found = TEXTS[current][key];
   const text = typeof found === "object" ? found[new Intl.PluralRules(current).select(values.count)] ?? found.other : found;
   return text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-/** The same where the key is put together of what the service says; what has no text is shown as it is. */
+/** The text for a code from the service; a code without a text is returned unchanged. */
 export const word = (group, code) => (`${group}.${code}` in TEXTS[current] ? t(`${group}.${code}`) : code);

@@ -1,32 +1,72 @@
-// The open reports of the inspector's branches.
+// The list of reports at the inspector's branches: the open ones, or those that filters and a search find.
 
-import { api, Refused } from "./api.js";
+import { api, Rejected } from "./api.js";
 import { h } from "./dom.js";
 import { t, word } from "./i18n.js";
 import { changed, state } from "./state.js";
 import { button, failure, icon, note, plate, stage, when } from "./ui.js";
 
-const PAGE = 25;
-/** The most that the service gives at once. */
-const MOST = 100;
-const STATUSES = ["DRAFT", "IN_REVIEW", "REVISION_REQUESTED", "CANCEL_REQUESTED"];
+const PAGE_SIZE = 25;
+/** The largest page that the service returns. */
+const MAX_PAGE_SIZE = 100;
+const STATUSES = ["DRAFT", "IN_REVIEW", "REVISION_REQUESTED", "CANCEL_REQUESTED", "PUBLISHED", "ARCHIVED"];
 
 let reading = 0;
 
-/** Reads the list anew, as long as it was; what is there stays until it is known. */
+const FILTERS = ["branch", "status", "search"];
+
+/** The query of the list's filters, which is a part of its address, so that they survive Back and a reload. */
+function queryOf({ branch, status, search }) {
+  const query = new URLSearchParams(Object.entries({ branch, status, search }).filter(([, value]) => value)).toString();
+  return query && `?${query}`;
+}
+
+/** The address of the list with its current filters. */
+export const listAddress = () => `#/${queryOf(state.list)}`;
+
+/** Takes over the filters and the place in the list from the address and the browser's history. */
+export function takeFilters(query) {
+  const { list, session } = state;
+  const parameters = new URLSearchParams(query);
+  const taken = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name) ?? ""]));
+  if (!session.branches.some(({ id }) => id === taken.branch)) taken.branch = "";
+  if (FILTERS.some((name) => list[name] !== taken[name])) Object.assign(list, taken, { items: [], next: null, state: "loading" });
+  const { length = 0, scroll = 0 } = history.state ?? {};
+  Object.assign(list, { length: Math.max(length, list.items.length), scroll });
+}
+
+/** Remembers the place in the list in the browser's history, before the page leaves it. */
+export function keepPlace() {
+  if (state.route.view !== "list" || state.list.state !== "loaded") return;
+  history.replaceState({ length: state.list.items.length, scroll: window.scrollY }, "");
+}
+
+const filtersOf = ({ branch, status, search }) => ({ branch_id: branch, status, search: search.trim().length > 1 ? search.trim() : "" });
+
+/** Reloads the list in its current length. The old items stay until the response arrives. */
 export async function readList() {
   const { list } = state;
   const number = ++reading;
-  if (list.state !== "there") list.state = "loading";
+  if (list.state !== "loaded") list.state = "loading";
   changed();
   try {
-    const limit = Math.min(Math.max(PAGE, list.items.length), MOST);
-    const { data, page } = await api.list({ branch_id: list.branch, status: list.status, limit });
-    if (number !== reading) return;
-    Object.assign(list, { items: data, next: page.next_cursor, state: "there", fault: null });
+    const length = Math.max(PAGE_SIZE, list.items.length, list.length ?? 0);
+    const items = [];
+    let cursor = null;
+    do {
+      const limit = Math.min(length - items.length, MAX_PAGE_SIZE);
+      const { data, page } = await api.list({ ...filtersOf(list), limit, cursor });
+      if (number !== reading) return;
+      items.push(...data);
+      cursor = page.next_cursor;
+    } while (cursor && items.length < length);
+    Object.assign(list, { items, length: 0, next: cursor, state: "loaded", error: null });
+    const { scroll } = list;
+    if (scroll && state.route.view === "list") requestAnimationFrame(() => window.scrollTo(0, scroll));
+    list.scroll = 0;
   } catch (error) {
     if (number !== reading) return;
-    list.fault = error;
+    list.error = error;
     if (list.state === "loading") list.state = "failed";
   }
   changed();
@@ -38,14 +78,14 @@ async function readMore() {
   list.isReadingMore = true;
   changed();
   try {
-    const { data, page } = await api.list({ branch_id: list.branch, status: list.status, limit: PAGE, cursor: list.next });
+    const { data, page } = await api.list({ ...filtersOf(list), limit: PAGE_SIZE, cursor: list.next });
     if (number !== reading) return;
     const known = new Set(list.items.map(({ id }) => id));
-    Object.assign(list, { items: [...list.items, ...data.filter(({ id }) => !known.has(id))], next: page.next_cursor, fault: null });
+    Object.assign(list, { items: [...list.items, ...data.filter(({ id }) => !known.has(id))], next: page.next_cursor, error: null });
   } catch (error) {
-    list.fault = error;
-    // A cursor of another day says nothing to the service any more.
-    if (error instanceof Refused && error.code === "invalid_request") readList();
+    list.error = error;
+    // The cursor is no longer valid: start again from the first page.
+    if (error instanceof Rejected && error.code === "invalid_request") readList();
   } finally {
     list.isReadingMore = false;
     changed();
@@ -53,19 +93,34 @@ async function readMore() {
 }
 
 function filter(change) {
-  Object.assign(state.list, change, { items: [], next: null, state: "loading" });
+  Object.assign(state.list, change, { items: [], next: null, state: "loading", length: 0, scroll: 0 });
+  history.replaceState(null, "", listAddress());
   readList();
+}
+
+/** The pause in typing after which a search is sent, in milliseconds. */
+const PAUSE = 300;
+let searchTimer = null;
+
+function search(text) {
+  state.list.search = text;
+  clearTimeout(searchTimer);
+  searchTimer = setTimeout(() => filter({ search: text }), PAUSE);
+  changed();
 }
 
 export function listPage() {
   const { list, session } = state;
-  const isOfMany = session.branches.length > 1;
+  const hasManyBranches = session.branches.length > 1;
   return h("main", { id: "main", class: "list", tabindex: "-1" },
     h("div", { class: "head" },
       h("h1", null, t("list.title")),
       h("a", { class: "button primary", href: "#/new", "aria-keyshortcuts": "Alt+N" }, icon("plus"), h("span", null, t("list.new")))),
     h("div", { class: "filters" },
-      isOfMany && h("div", { class: "filter" },
+      h("div", { class: "filter search" },
+        h("label", { for: "search" }, t("list.search")),
+        h("input", { id: "search", type: "search", value: list.search, maxlength: 60, autocomplete: "off", spellcheck: "false", placeholder: t("list.searchHint"), oninput: (event) => search(event.target.value) })),
+      hasManyBranches && h("div", { class: "filter" },
         h("label", { for: "branch" }, t("list.branch")),
         h("select", { id: "branch", value: list.branch, onchange: (event) => filter({ branch: event.target.value }) },
           h("option", { value: "" }, t("list.allBranches")),
@@ -75,25 +130,25 @@ export function listPage() {
         ["", ...STATUSES].map((status) => h("label", { key: `status-${status}` },
           h("input", { type: "radio", name: "status", value: status, checked: list.status === status, onchange: () => filter({ status }) }),
           h("span", null, status ? word("stage", status) : t("list.all")))))),
-    list.fault && list.state === "there" && note("fair", failure(list.fault)),
-    contents(list, isOfMany));
+    list.error && list.state === "loaded" && note("fair", failure(list.error)),
+    contents(list, hasManyBranches));
 }
 
-function contents(list, isOfMany) {
+function contents(list, hasManyBranches) {
   if (list.state === "loading") return h("p", { class: "empty", role: "status" }, t("list.loading"));
-  if (list.state === "failed") return h("div", { class: "empty" }, note("bad", failure(list.fault)), button(t("again"), readList));
-  if (list.items.length === 0) return h("div", { class: "empty" }, h("p", null, list.status || list.branch ? t("list.noneOfFilter") : t("list.none")));
+  if (list.state === "failed") return h("div", { class: "empty" }, note("bad", failure(list.error)), button(t("again"), readList));
+  if (list.items.length === 0) return h("div", { class: "empty" }, h("p", null, list.status || list.branch || list.search ? t("list.noneOfFilter") : t("list.none")));
   return h("div", null,
-    h("ul", { class: "reports" }, list.items.map((item) => line(item, isOfMany))),
+    h("ul", { class: "reports" }, list.items.map((item) => line(item, hasManyBranches))),
     list.next && button(list.isReadingMore ? t("list.loading") : t("list.more"), readMore, { kind: "more", "aria-disabled": list.isReadingMore ? "true" : null }));
 }
 
-function line(item, isOfMany) {
+function line(item, hasManyBranches) {
   const branch = state.session.branches.find(({ id }) => id === item.branch_id);
   return h("li", { key: item.id },
     h("a", { href: `#/reports/${item.id}`, class: item.waiting > 0 ? "waits" : null },
       plate(item.plate),
-      h("span", { class: "what" }, h("b", null, item.vehicle), h("small", null, [item.report_number, isOfMany && branch?.name].filter(Boolean).join(" · "))),
+      h("span", { class: "what" }, h("b", null, item.vehicle), h("small", null, [item.report_number, hasManyBranches && branch?.name].filter(Boolean).join(" · "))),
       h("span", { class: "signs" },
         item.waiting > 0 && h("span", { class: "waiting" }, icon("device"), t("list.waiting", { count: item.waiting })),
         stage(item.status)),

@@ -1,27 +1,20 @@
-// Opening a report.
+// The page that opens a report.
 
-import { api, Refused, Unreachable } from "./api.js";
+import { api, Rejected, Unreachable } from "./api.js";
 import { h } from "./dom.js";
-import { readAmount, readNumber, readWhole } from "./format.js";
-import { t } from "./i18n.js";
+import { readAmount, readWhole } from "./format.js";
+import { t, word } from "./i18n.js";
 import { changed, state } from "./state.js";
-import { announce, button, failure, field, focusSoon, icon, note } from "./ui.js";
+import { announce, button, failure, field, focusSoon, icon, note, when } from "./ui.js";
+import { emptyVehicle, needed, readVehicle, textField, vehicleFields } from "./vehicle.js";
 
-const PLACE = "inspector.last";
-/** What a vehicle's words mostly are; others are taken as well. */
-const WORDS = {
-  type: ["SEDAN", "HATCHBACK", "STATION_WAGON", "SUV", "COUPE", "CABRIO", "PICKUP", "VAN"],
-  fuel_type: ["GASOLINE", "DIESEL", "LPG", "HYBRID", "ELECTRIC"],
-  transmission: ["MANUAL", "AUTOMATIC", "SEMI_AUTOMATIC"],
-};
-const VEHICLE = ["vin", "brand", "model", "year", "color", "type", "fuel_type", "transmission", "factory_power_hp"];
-
-const empty = () => ({ branch_id: "", plate: "", package_name: "", base_price: "", mileage_km: "", vehicle: null, faults: {}, fault: null, isSending: false });
+const STORAGE_KEY = "inspector.last";
+const empty = () => ({ branch_id: "", plate: "", package_name: "", base_price: "", mileage_km: "", vehicle: null, errors: {}, error: null, alreadyOpen: null, isSending: false });
 let form = empty();
-/** What was sent last, and the id that it is to have: sent again it opens nothing twice. */
-let attempt = { said: null, id: null };
+/** The last request and its report ID. The same ID in a retry prevents a second report. */
+let attempt = { request: null, id: null };
 
-/** A random UUID; browsers have one of their own on pages with TLS alone. */
+/** A random UUID. `crypto.randomUUID` only exists on pages with TLS. */
 function uuid() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -29,15 +22,15 @@ function uuid() {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-/** Forgets what was typed. */
+/** Clears the form. */
 export function forgetOpening() { form = empty(); }
 
-/** What is the same from car to car is remembered. */
+/** The branch, package and price of the last report, to start with. */
 function remembered() {
-  try { return JSON.parse(localStorage.getItem(PLACE)) ?? {}; } catch { return {}; }
+  try { return JSON.parse(localStorage.getItem(STORAGE_KEY)) ?? {}; } catch { return {}; }
 }
 
-/** Begins anew unless something was typed. */
+/** Resets the form unless something was typed. */
 export function beginOpening() {
   const { branches } = state.session;
   if (form.plate || form.mileage_km) return;
@@ -46,12 +39,9 @@ export function beginOpening() {
   form = { ...empty(), branch_id: branch?.id ?? "", package_name: last.package_name ?? "", base_price: last.base_price ?? "" };
 }
 
-function said() {
-  const faults = {};
-  const need = (name, value) => {
-    if (value === undefined || value === null || value === "") faults[name] = t(value === undefined ? `open.wrong.${name}` : "open.needed");
-    return value;
-  };
+function readForm() {
+  const errors = {};
+  const need = (name, value) => needed(errors, name, value);
   const body = {
     branch_id: need("branch_id", form.branch_id),
     plate: need("plate", form.plate.trim()),
@@ -59,60 +49,75 @@ function said() {
     base_price: need("base_price", readAmount(form.base_price)),
     mileage_km: need("mileage_km", readWhole(form.mileage_km)),
   };
-  if (form.vehicle) {
-    const { factory_power_hp: power, ...vehicle } = form.vehicle;
-    for (const name of VEHICLE.slice(0, -1)) need(name, name === "year" ? readWhole(vehicle.year) : vehicle[name].trim());
-    const hp = readNumber(power);
-    if (hp === undefined) faults.factory_power_hp = t("open.wrong.factory_power_hp");
-    body.vehicle = { ...vehicle, vin: vehicle.vin.trim().toUpperCase(), year: readWhole(vehicle.year), ...(hp && { factory_power_hp: hp.toFixed(2) }) };
-  }
-  return { body, faults };
+  if (form.vehicle) body.vehicle = readVehicle(form.vehicle, errors);
+  return { body, errors };
 }
 
-async function submit(event) {
+async function submit(event, isEvenIfOpen = false) {
   event.preventDefault();
   if (form.isSending) return;
-  const { body, faults } = said();
-  form.faults = faults;
-  form.fault = null;
-  if (Object.keys(faults).length > 0) return toFirstFault();
+  const { body, errors } = readForm();
+  form.errors = errors;
+  Object.assign(form, { error: null, alreadyOpen: null });
+  if (Object.keys(errors).length > 0) return focusFirstError();
   form.isSending = true;
   changed();
   try {
+    if (isEvenIfOpen) body.even_if_open = true;
     const text = JSON.stringify(body);
-    if (attempt.said !== text) attempt = { said: text, id: uuid() };
+    if (attempt.request !== text) attempt = { request: text, id: uuid() };
     const report = await api.open({ id: attempt.id, ...body });
-    try { localStorage.setItem(PLACE, JSON.stringify({ branch_id: body.branch_id, package_name: form.package_name, base_price: form.base_price })); } catch { /* Asked again next time. */ }
+    try { localStorage.setItem(STORAGE_KEY, JSON.stringify({ branch_id: body.branch_id, package_name: form.package_name, base_price: form.base_price })); } catch { /* Nothing is remembered. */ }
     form = empty();
-    state.report = { id: report.id, state: "there", data: report };
+    state.report = { id: report.id, state: "loaded", data: report };
     location.hash = `#/reports/${report.id}`;
   } catch (error) {
     form.isSending = false;
-    refused(error);
+    rejected(error);
   }
 }
 
-function refused(error) {
+function rejected(error) {
   if (error instanceof Unreachable || error.code === "signed_out") {
-    form.fault = error instanceof Unreachable ? t("open.unreachable") : null;
+    form.error = error instanceof Unreachable ? t("open.unreachable") : null;
     return changed();
   }
-  const isUnknownVehicle = error instanceof Refused && !form.vehicle && error.isAbout("/vehicle");
+  if (error.code === "already_open") return showOpenReports();
+  const isUnknownVehicle = error instanceof Rejected && !form.vehicle && error.isAbout("/vehicle");
   if (isUnknownVehicle) {
-    form.vehicle = Object.fromEntries(VEHICLE.map((name) => [name, ""]));
+    form.vehicle = emptyVehicle();
     announce(t("open.unknownVehicle"));
     focusSoon("#vin");
     return changed();
   }
   for (const { field: pointer } of error.details ?? []) {
     const name = pointer?.split("/").pop();
-    if (name in form || name in (form.vehicle ?? {})) form.faults[name] = t(`open.wrong.${name}`);
+    if (name in form || name in (form.vehicle ?? {})) form.errors[name] = t(`open.wrong.${name}`);
   }
-  form.fault = Object.keys(form.faults).length > 0 ? null : failure(error);
-  toFirstFault();
+  form.error = Object.keys(form.errors).length > 0 ? null : failure(error);
+  focusFirstError();
 }
 
-function toFirstFault() {
+/** Shows the reports that are already open for the plate, which the inspector probably wants. */
+async function showOpenReports() {
+  const isOpen = ({ status }) => ["DRAFT", "IN_REVIEW", "REVISION_REQUESTED"].includes(status);
+  const { branch_id, plate } = form;
+  const found = await api.list({ branch_id, search: plate.trim(), limit: 25 }).catch(() => ({ data: [] }));
+  form.alreadyOpen = found.data.filter(isOpen);
+  announce(t("open.already"));
+  focusSoon("#already a, #already button");
+  changed();
+}
+
+function alreadyOpen() {
+  return h("div", { class: "note fair", id: "already", key: "already" }, icon("fair"), h("div", null,
+    h("p", null, t("open.already")),
+    h("ul", null, form.alreadyOpen.map(({ id, report_number: number, status, created_at: at }) =>
+      h("li", { key: id }, h("a", { href: `#/reports/${id}` }, number), " ", word("stage", status), " · ", when(at)))),
+    button(t("open.evenIfOpen"), (event) => submit(event, true), { kind: "quiet" })));
+}
+
+function focusFirstError() {
   focusSoon('[aria-invalid="true"]');
   changed();
 }
@@ -122,11 +127,7 @@ function leave() {
   location.hash = "#/";
 }
 
-function input(name, of, attributes = {}) {
-  return field(name, t(`open.${name}`), h("input", {
-    value: of[name], autocomplete: "off", oninput: (event) => { of[name] = event.target.value; delete form.faults[name]; changed(); }, ...attributes,
-  }), { fault: form.faults[name], hint: attributes.hint });
-}
+const input = (name, of, attributes) => textField(name, of, form.errors, attributes);
 
 export function openPage() {
   const { branches } = state.session;
@@ -137,29 +138,17 @@ export function openPage() {
       h("div", { class: "fields" },
         input("plate", form, { class: "as-plate", maxlength: 20, autocapitalize: "characters", spellcheck: "false", placeholder: "34 ABC 123" }),
         branches.length > 1 && field("branch_id", t("open.branch_id"), h("select", { value: form.branch_id, onchange: (event) => { form.branch_id = event.target.value; changed(); } },
-          branches.map((branch) => h("option", { value: branch.id, key: branch.id }, `${branch.name} (${branch.code})`))), { fault: form.faults.branch_id }),
+          branches.map((branch) => h("option", { value: branch.id, key: branch.id }, `${branch.name} (${branch.code})`))), { error: form.errors.branch_id }),
         input("mileage_km", form, { inputmode: "numeric", maxlength: 12, hint: t("open.mileageHint") }),
         input("package_name", form, { maxlength: 120 }),
         input("base_price", form, { inputmode: "decimal", maxlength: 16, hint: t("open.priceHint") })),
-      form.vehicle && vehicle(form.vehicle),
-      form.fault && note("bad", form.fault),
+      form.vehicle && h("fieldset", { class: "vehicle", key: "vehicle" },
+        h("legend", null, t("open.vehicle")),
+        note("fair", t("open.unknownVehicle")),
+        vehicleFields(form.vehicle, form.errors)),
+      form.alreadyOpen && alreadyOpen(),
+      form.error && note("bad", form.error),
       h("div", { class: "actions" },
         h("button", { type: "submit", class: "primary", "aria-disabled": form.isSending ? "true" : null }, icon("check"), h("span", null, form.isSending ? t("open.sending") : t("open.do"))),
         button(t("cancel"), leave, { kind: "quiet" }))));
-}
-
-function vehicle(of) {
-  const words = (name) => [
-    input(name, of, { maxlength: 30, list: `${name}-words` }),
-    h("datalist", { id: `${name}-words`, key: `${name}-words` }, WORDS[name].map((value) => h("option", { value }))),
-  ];
-  return h("fieldset", { class: "vehicle", key: "vehicle" },
-    h("legend", null, t("open.vehicle")),
-    note("fair", t("open.unknownVehicle")),
-    h("div", { class: "fields" },
-      input("vin", of, { maxlength: 17, autocapitalize: "characters", spellcheck: "false", class: "mono", hint: t("open.vinHint") }),
-      input("brand", of, { maxlength: 60 }), input("model", of, { maxlength: 60 }),
-      input("year", of, { inputmode: "numeric", maxlength: 4 }), input("color", of, { maxlength: 30 }),
-      words("type"), words("fuel_type"), words("transmission"),
-      input("factory_power_hp", of, { inputmode: "decimal", maxlength: 8, hint: t("open.powerHint") })));
 }

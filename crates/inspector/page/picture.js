@@ -1,4 +1,4 @@
-// The test line as a picture: axle by axle, left and right beside each other against their limits.
+// Draws the test line's values: for each axle, the left and right values against their limits.
 
 import { h } from "./dom.js";
 import { number, quantity } from "./format.js";
@@ -6,19 +6,19 @@ import { t } from "./i18n.js";
 import { BORDERLINE, difference, GOOD, severity } from "./rules.js";
 import { icon, status } from "./ui.js";
 
-/** Pairs by axle: what is measured, and the point's code without its side. */
+/** The pairs of each axle: the kind of value, and the point's code without its side. */
 const AXLES = [
   ["front", [["susp", "SUSP_FRONT"], ["brake", "BRAKE_FRONT"]], "SLIP_FRONT"],
   ["rear", [["susp", "SUSP_REAR"], ["brake", "BRAKE_REAR"], ["handbrake", "HANDBRAKE"]], "SLIP_REAR"],
 ];
-/** How far the difference is drawn, in percent. */
-const MOST_DIFFERENCE = 50;
+/** The largest difference that is drawn, in percent. */
+const MAX_DIFFERENCE = 50;
 
-const has = (point) => point && point.numeric_value !== null && point.numeric_value !== undefined;
+const hasNumber = (point) => point && point.numeric_value !== null && point.numeric_value !== undefined;
 
-/** A test-line form's values; nothing where it has none. */
+/** Draws a test-line form's values; returns `null` if it has none. */
 export function picture(form, title) {
-  if (!form || !form.points.some(has)) return null;
+  if (!form || !form.points.some(hasNumber)) return null;
   const points = new Map(form.points.map((point) => [point.code, point]));
   const axles = AXLES.map(([name, pairs, slip]) => axle(name, pairs, slip, points)).filter(Boolean);
   const power = dyno(points);
@@ -45,7 +45,7 @@ function wheels(axle) {
     wheel(1.5, 6, axle === "front"), wheel(18.5, 6, axle === "front"), wheel(1.5, 23, axle === "rear"), wheel(18.5, 23, axle === "rear"));
 }
 
-/** What a bar's whole length stands for: one scale for all of a kind, so that axles can be compared. */
+/** The value at a bar's full length. All bars of a kind share one scale, so that axles can be compared. */
 function scaleOf(kind, points) {
   if (kind === "susp") return 100;
   const begin = kind === "brake" ? "BRAKE_" : "HANDBRAKE_";
@@ -54,14 +54,14 @@ function scaleOf(kind, points) {
   return niceAbove(Math.max(...greatest, 0.1));
 }
 
-/** A round number that is not smaller. */
+/** The next round number that is not less than `value`. */
 function niceAbove(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((nice) => nice >= value) ?? 10 * power;
 }
 
 function pair(kind, left, right, scale) {
-  if (!has(left) && !has(right)) return null;
+  if (!hasNumber(left) && !hasNumber(right)) return null;
   const apart = difference(left?.numeric_value, right?.numeric_value);
   return h("div", { class: "pair", key: kind, role: "group", "aria-label": t(`picture.${kind}`) },
     side(left, scale, true),
@@ -71,15 +71,15 @@ function pair(kind, left, right, scale) {
     side(right, scale, false));
 }
 
-/** The same in words. */
+/** The weaker side and the difference in words. */
 function weaker(left, right, apart) {
   if (Math.round(apart) === 0) return t("picture.equal");
   return t(left.numeric_value < right.numeric_value ? "picture.leftWeaker" : "picture.rightWeaker", { value: number(Math.round(apart)) });
 }
 
-/** Which side is the weaker one, and how much. */
+/** Draws which side is weaker, and by how much. */
 function tilt(left, right, apart) {
-  const share = Math.min(apart, MOST_DIFFERENCE) / MOST_DIFFERENCE / 2 * 100;
+  const share = Math.min(apart, MAX_DIFFERENCE) / MAX_DIFFERENCE / 2 * 100;
   const isLeftWeaker = left.numeric_value < right.numeric_value;
   return h("svg", { class: "tilt", width: "100%", height: 8, "aria-hidden": "true" },
     h("line", { x1: "0%", x2: "100%", y1: 4, y2: 4 }),
@@ -89,13 +89,13 @@ function tilt(left, right, apart) {
 
 function side(point, scale, isLeft) {
   const name = t(isLeft ? "picture.left" : "picture.right");
-  if (!has(point)) return h("div", { class: `side ${isLeft ? "left" : "right"} lacking` }, h("span", { class: "value" }, h("span", { class: "unseen" }, `${name}: `), "—"));
+  if (!hasNumber(point)) return h("div", { class: `side ${isLeft ? "left" : "right"} lacking` }, h("span", { class: "value" }, h("span", { class: "unseen" }, `${name}: `), "—"));
   return h("div", { class: `side ${isLeft ? "left" : "right"}` },
     h("span", { class: "value" }, h("span", { class: "unseen" }, `${name}: `), quantity(point.numeric_value, point.unit), status(point.status_code)),
     bar(point, 0, scale, isLeft));
 }
 
-/** The parts of a scale by the status that a value there has: `[from, to, kind]`. */
+/** The sections of a scale by the status of their values: `[from, to, kind]`. */
 function zones(bounds, low, high) {
   if (!bounds) return [];
   const clamp = (value, open) => Math.min(Math.max(value ?? open, low), high);
@@ -105,7 +105,7 @@ function zones(bounds, low, high) {
   return [[low, high, "bad"], fair && [...fair, "fair"], good && [...good, "good"]].filter(Boolean);
 }
 
-/** A bar from zero, before the zones of its limits; the left side's grows to the left. */
+/** Draws a bar from zero in front of the zones of its limits. The bars of the left side grow to the left. */
 function bar(point, low, high, isMirrored) {
   const at = (value) => ((Math.min(Math.max(value, low), high) - low) / (high - low)) * 100;
   const place = (from, to) => ({ x: `${isMirrored ? 100 - at(to) : at(from)}%`, width: `${at(to) - at(from)}%` });
@@ -121,9 +121,9 @@ function bar(point, low, high, isMirrored) {
     limits.map((limit) => h("line", { class: "limit", x1: `${isMirrored ? 100 - at(limit) : at(limit)}%`, x2: `${isMirrored ? 100 - at(limit) : at(limit)}%`, y1: 0, y2: 26 })));
 }
 
-/** A signed value around zero: a mark on a scale. */
+/** Draws a signed value as a mark on a scale around zero. */
 function slide(point) {
-  if (!has(point)) return null;
+  if (!hasNumber(point)) return null;
   const { bounds } = point;
   const far = Math.max(Math.abs(point.numeric_value), ...[bounds?.borderline_min, bounds?.borderline_max, bounds?.good_min, bounds?.good_max].map((limit) => Math.abs(limit ?? 0)));
   const reach = niceAbove(Math.max(far * 1.25, 1));
@@ -143,12 +143,12 @@ function slide(point) {
     h("div", { class: "ends", "aria-hidden": "true" }, h("span", null, number(-reach)), h("span", null, "0"), h("span", null, number(reach))));
 }
 
-/** Measured power beside the registered one, and their ratio against its limits. */
+/** Draws the measured and the registered power, and their ratio against its limits. */
 function dyno(points) {
   const [factory, measured, ratio] = ["DYNO_FACTORY_HP", "DYNO_MEASURED_HP", "DYNO_RATIO"].map((code) => points.get(code));
-  if (![factory, measured, ratio].some(has)) return null;
+  if (![factory, measured, ratio].some(hasNumber)) return null;
   const greatest = niceAbove(Math.max(factory?.numeric_value ?? 0, measured?.numeric_value ?? 0, 1));
-  const line = (point, name) => has(point) && h("div", { class: "line-of", key: name },
+  const line = (point, name) => hasNumber(point) && h("div", { class: "line-of", key: name },
     h("div", { class: "line" }, h("b", null, t(`picture.${name}`)), h("span", { class: "value" }, quantity(point.numeric_value, point.unit), status(point.status_code))),
     bar(point, 0, name === "ratio" ? Math.max(120, niceAbove(point.numeric_value)) : greatest, false));
   return h("section", { class: "axle dyno", key: "dyno" }, h("h3", null, icon("device"), t("picture.dyno")), line(measured, "measured"), line(factory, "factory"), line(ratio, "ratio"));

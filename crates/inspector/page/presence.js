@@ -1,36 +1,36 @@
-// Whether somebody is at this browser. What people do keeps a session alive, what the page reads by itself does not (INS-4).
+// Detects whether somebody uses the page. Only input by a person keeps a session alive, background reads do not (INS-4).
 
-/** How long nobody may touch the page, in milliseconds: the session's own time without what people do. */
-const LEFT = 30 * 60_000;
-/** How often it is told that somebody is there, in milliseconds. */
-const TELL = 60_000;
-/** Where the tabs of a browser, which have one session, find when one of them was touched. */
-const PLACE = "inspector.touched";
+/** The time without input after which the page is idle, in milliseconds. It equals the session's idle timeout. */
+const IDLE_LIMIT = 30 * 60_000;
+/** The shortest interval between two reports of input, in milliseconds. */
+const REPORT_INTERVAL = 60_000;
+/** The time of the last input in any tab. All tabs of a browser share one session. */
+const STORAGE_KEY = "inspector.touched";
 
 let touched = 0;
-let told = 0;
+let reported = 0;
 
-/** Somebody has come. */
-export function arrived() {
+/** Restarts the idle time, after a sign-in. */
+export function markPresent() {
   touched = Date.now();
-  told = 0;
+  reported = 0;
 }
 
-/** Whether nobody has touched this page, or another one of this browser, for long. */
-export function isLeft() {
+/** Whether neither this tab nor another one of this browser has had input for the idle limit. */
+export function isIdle() {
   let elsewhere = 0;
-  try { elsewhere = Number(localStorage.getItem(PLACE)); } catch { /* A browser that keeps nothing. */ }
-  return Date.now() - Math.max(touched, elsewhere) >= LEFT;
+  try { elsewhere = Number(localStorage.getItem(STORAGE_KEY)); } catch { /* The browser allows no storage. */ }
+  return Date.now() - Math.max(touched, elsewhere) >= IDLE_LIMIT;
 }
 
-/** Calls `tell` when the page is touched, but not at every touch. */
-export function onTouch(tell) {
+/** Calls `listener` on input, at most once per report interval. */
+export function onTouch(listener) {
   const touch = () => {
     touched = Date.now();
-    if (touched - told < TELL) return;
-    told = touched;
-    try { localStorage.setItem(PLACE, String(touched)); } catch { /* Then each tab is left by itself. */ }
-    tell();
+    if (touched - reported < REPORT_INTERVAL) return;
+    reported = touched;
+    try { localStorage.setItem(STORAGE_KEY, String(touched)); } catch { /* Each tab then has its own idle time. */ }
+    listener();
   };
   for (const kind of ["pointerdown", "keydown", "wheel", "touchstart"]) window.addEventListener(kind, touch, { passive: true });
 }

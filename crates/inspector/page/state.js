@@ -1,56 +1,67 @@
-// What the page knows. Whoever changes it calls `changed`, and the page is shown anew.
+// The page's state. Code that changes it calls `changed`, which renders the page again.
 
 export const state = {
-  /** Who is signed in; `null` before anybody is. */
+  /** The session of the signed-in inspector; `null` before a sign-in. */
   session: null,
-  /** Why somebody has to sign in before going on: `first`, `ended` or `left`. */
+  /** Why a sign-in is needed: `first`, `ended` or `left`; `null` if none is. */
   signIn: null,
   /** `connecting`, `open` or `lost`. */
   connection: "connecting",
-  /** What the address names: `{ view: "list" | "new" | "report", id, tab }`. */
+  /** The view that the address names: `{ view: "list" | "new" | "report", id, tab }`. */
   route: { view: "list" },
-  list: { items: [], next: null, state: "loading", branch: "", status: "" },
-  /** The report on the page, or `{ id, state }` while there is none. */
+  list: { items: [], next: null, state: "loading", branch: "", status: "", search: "" },
+  /** The report on the page: `{ id, state, data }`, without `data` until it is loaded. */
   report: null,
-  /** What was told at the page's head: `{ id, kind, text }`. */
+  /** The notices at the top of the page: `{ id, kind, text, action }`, where `action` is `{ text, run }` or absent. */
   notices: [],
-  /** A question over the page, or `null`. */
+  /** The open dialog, or `null`: `{ name, address, … }`. It belongs to the address on which it was opened. */
   dialog: null,
 };
 
 let listener = () => {};
-let asked = false;
+let isScheduled = false;
 
-/** Sets what shows the page. */
-export function shownBy(render) { listener = render; }
+/** Sets the function that renders the page. */
+export function onChange(render) { listener = render; }
 
-/** Shows the page anew, once for all that has changed until the browser comes to it. */
+/** Schedules a rendering. Several changes in a row cause one rendering. */
 export function changed() {
-  if (asked) return;
-  asked = true;
-  queueMicrotask(() => { asked = false; listener(); });
+  if (isScheduled) return;
+  isScheduled = true;
+  queueMicrotask(() => { isScheduled = false; listener(); });
 }
 
 let last = 0;
 
-/** How long what went well is told, in milliseconds: the page shows it as well. */
-const WELL = 8_000;
+/** How long a `good` notice is shown, in milliseconds. */
+const GOOD_NOTICE = 8_000;
 
-/** Tells something at the page's head: what went well for a while, the newest alone; else until it is put away. */
-export function tell(kind, text) {
+/** Shows a notice. Only the newest `good` notice is shown, for a while; other notices stay until they are dismissed. */
+export function notify(kind, text, action = null) {
   const id = ++last;
-  const isLeft = (notice) => notice.text !== text && !(kind === "good" && notice.kind === "good");
-  state.notices = [...state.notices.filter(isLeft).slice(-2), { id, kind, text }];
-  if (kind === "good") setTimeout(() => putAway(id), WELL);
+  const staysShown = (notice) => notice.text !== text && !(kind === "good" && notice.kind === "good");
+  state.notices = [...state.notices.filter(staysShown).slice(-2), { id, kind, text, action }];
+  if (kind === "good") setTimeout(() => dismiss(id), GOOD_NOTICE);
   changed();
 }
 
-export function putAway(id) {
+export function dismiss(id) {
   state.notices = state.notices.filter((notice) => notice.id !== id);
   changed();
 }
 
-/** What was said to be overcome is so no longer. */
+/** Opens a dialog, which closes when the address changes. */
+export function openDialog(dialog) {
+  state.dialog = { ...dialog, address: location.hash };
+  changed();
+}
+
+export function closeDialog() {
+  state.dialog = null;
+  changed();
+}
+
+/** Removes all notices. */
 export function clearNotices() {
   state.notices = [];
   changed();

@@ -1,11 +1,11 @@
-// What several views are made of.
+// Elements that several views share.
 
 import { h } from "./dom.js";
 import { ago, time } from "./format.js";
 import { t, word } from "./i18n.js";
 import { severity } from "./rules.js";
 
-/** Strokes in a square of 24. */
+/** The icons, as paths in a square of 24 by 24. */
 const ICONS = {
   good: ["M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z", "M8 12.5l2.7 2.7L16 9.5"],
   fair: ["M12 3.5 22 20.5H2z", "M12 10v4.5", "M12 17.4v.2"],
@@ -29,7 +29,7 @@ const ICONS = {
 
 export const icon = (name) => h("svg", { class: `icon ${name}`, viewBox: "0 0 24 24", "aria-hidden": "true" }, ICONS[name].map((d) => h("path", { d })));
 
-/** A point's status: colour, sign and word. */
+/** A point's status, with color, icon and text. */
 export function status(code) {
   const kind = code ? severity(code) : "none";
   return h("span", { class: `status ${kind}` }, icon(kind), h("span", null, code ? word("status", code) : t("status.none")));
@@ -38,7 +38,7 @@ export function status(code) {
 /** A report's status. */
 export const stage = (code) => h("span", { class: `stage is-${code.toLowerCase()}` }, word("stage", code));
 
-/** A plate as it is on the car. */
+/** A license plate, drawn as on the car. */
 export const plate = (text) => h("span", { class: "plate" }, h("span", { class: "country", "aria-hidden": "true" }, "TR"), spaced(text));
 
 /** `34ABC123` as `34 ABC 123`. */
@@ -47,7 +47,7 @@ export function spaced(text) {
   return place ? `${place} ${letters} ${digits}` : text;
 }
 
-/** When, and how long ago. */
+/** A relative time; the exact time is its title. */
 export const when = (at) => h("time", { datetime: at, title: time(at) }, ago(at));
 
 /** A button; `kind` is `primary`, `quiet` or `danger`. */
@@ -55,20 +55,20 @@ export function button(text, onclick, { kind = "", sign = null, ...attributes } 
   return h("button", { type: "button", class: kind, onclick, ...attributes }, sign && icon(sign), h("span", null, text));
 }
 
-/** Something that a person should know, at its place. */
+/** A note beside the element that it is about. */
 export const note = (kind, ...children) => h("p", { class: `note ${kind}` }, icon(kind === "info" ? "clock" : kind), h("span", null, children));
 
-/** A field with its name, and what is wrong with it. */
-export function field(id, label, control, { fault = null, hint = null } = {}) {
-  const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(" ") || null;
-  Object.assign(control.attributes, { id, "aria-describedby": described, "aria-invalid": fault ? "true" : null });
+/** A field with its label, its hint and its error. */
+export function field(id, label, control, { error = null, hint = null } = {}) {
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ") || null;
+  Object.assign(control.attributes, { id, "aria-describedby": described, "aria-invalid": error ? "true" : null });
   return h("div", { class: "field", key: id },
     h("label", { for: id }, label), control,
     hint && h("p", { class: "hint", id: `${id}-hint` }, hint),
-    fault && h("p", { class: "fault", id: `${id}-fault` }, icon("bad"), fault));
+    error && h("p", { class: "error", id: `${id}-error` }, icon("bad"), error));
 }
 
-/** A question over the page. Escape leaves it. */
+/** A modal dialog. Escape closes it. */
 export function dialog(id, title, close, ...children) {
   return h("dialog", {
     key: id, class: id, "aria-labelledby": `${id}-title`,
@@ -77,20 +77,20 @@ export function dialog(id, title, close, ...children) {
   }, h("h2", { id: `${id}-title` }, title), children);
 }
 
-/** Makes what will be found by this selector the focused element, once the page is shown. */
+/** Focuses the element that matches the selector, after the next rendering. */
 export function focusSoon(selector) {
   requestAnimationFrame(() => document.querySelector(selector)?.focus());
 }
 
-/** Says something to who does not see the page. */
+/** Announces a text to screen readers. */
 export function announce(text) {
-  const region = document.getElementById("told");
-  // The same text again is told again.
+  const region = document.getElementById("announcements");
+  // Cleared first, so that the same text is announced again.
   region.textContent = "";
   requestAnimationFrame(() => { region.textContent = text; });
 }
 
-/** What a request that failed comes to, in words. */
+/** The message for a failed request. */
 export function failure(error) {
   if (error?.code === undefined) return t("failed.unreachable");
   const known = word("failed", error.code);

@@ -1,4 +1,4 @@
-//! Who calls: an inspector's session, and what of a request an endpoint may use.
+//! The caller of a request: an inspector's session, the client's address, and the deadline.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ const COOKIE: &str = "inspector_session";
 /// A branch that an inspector works at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
     /// Its code, as devices send it.
     pub code: String,
@@ -36,7 +36,7 @@ pub struct Session {
     pub organization_id: Uuid,
     /// The inspector's name.
     pub name: String,
-    /// When it ends at the latest.
+    /// The latest time at which the session ends.
     pub ends_at: DateTime<Utc>,
     /// The active branches that the token is bound to, by code.
     pub branches: Vec<Branch>,
@@ -66,7 +66,7 @@ impl Inspector {
         }
     }
 
-    /// The inspector's id.
+    /// The inspector's ID.
     pub fn id(&self) -> Uuid {
         self.id
     }
@@ -86,12 +86,12 @@ impl Inspector {
         &self.branches
     }
 
-    /// When the session ends at the latest.
+    /// The latest time at which the session ends.
     pub fn ends_at(&self) -> DateTime<Utc> {
         self.ends_at
     }
 
-    /// The ids of the branches.
+    /// The IDs of the branches.
     pub fn branch_ids(&self) -> Vec<Uuid> {
         self.branches.iter().map(|branch| branch.id).collect()
     }
@@ -128,7 +128,7 @@ impl Cookie {
         Ok(Cookie(HEXLOWER.encode(&random)))
     }
 
-    /// The secret in a request's cookie. Two cookies of the name count as none, because which of them is meant is not known.
+    /// The secret in a request's cookie. Two cookies with this name count as none, because it is unclear which one is valid.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let lines = headers
             .get_all(header::COOKIE)
@@ -143,7 +143,7 @@ impl Cookie {
         }
     }
 
-    /// The digest by which the database knows the secret.
+    /// The digest of the secret, which the database stores.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(format!("inspector session {}", self.0)).into()
     }
@@ -163,7 +163,7 @@ impl Cookie {
     }
 }
 
-/// Who called, and what of the call an endpoint may use.
+/// The caller of a request, and the request's deadline.
 #[derive(Clone, Debug)]
 pub struct Caller {
     inspector: Option<Inspector>,
@@ -173,11 +173,11 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The caller of a request that is admitted just now.
-    pub(crate) fn admitted(inspector: Option<Inspector>, address: IpAddr, is_secure: bool) -> Self {
+    /// The caller of a request that has just been admitted.
+    pub(crate) fn admitted(inspector: Option<Inspector>, deadline: Deadline, address: IpAddr, is_secure: bool) -> Self {
         Caller {
             inspector,
-            deadline: Deadline::begin(),
+            deadline,
             address,
             is_secure,
         }
@@ -191,13 +191,13 @@ impl Caller {
         self.inspector.as_ref().ok_or_else(error::signed_out)
     }
 
-    /// Until when the request waits for the database.
+    /// The time until which the request waits for the database.
     pub fn deadline(&self) -> Deadline {
         self.deadline
     }
 
     /// The same caller with a new deadline, after the request has waited for something other than the database.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn with_new_deadline(&self) -> Self {
         Caller {
             deadline: Deadline::begin(),
             ..self.clone()

@@ -1,6 +1,6 @@
 //! The errors of the inspectors' API.
 
-use codegen_runtime::Fault;
+use codegen_runtime::ValidationError;
 use partner_api::request_log::Reason;
 use partner_api::storage::StorageError;
 use partner_api_gateway as gateway;
@@ -33,45 +33,53 @@ impl gateway::ErrorCode for ErrorCode {
 
 /// 400 about one member of the body.
 pub fn member(name: &str, message: impl Into<String>) -> ApiError {
-    ApiError::invalid_request(Fault::of_member(name, message))
+    ApiError::invalid_request(ValidationError::of_member(name, message))
 }
 
-/// 404: the same for a report that does not exist and one of another branch.
+/// 404. The same response for a report that does not exist and for one of another branch.
 pub fn no_such_report() -> ApiError {
-    ApiError::not_found("there is no such report at a branch of yours")
+    ApiError::not_found("no such report at your branches")
 }
 
-/// 401: no session, or one that has ended.
+/// 401: there is no session, or it has ended.
 pub fn signed_out() -> ApiError {
     ApiError::new(
         ErrorCode::SignedOut,
-        "nobody is signed in, or the session has ended; sign in again",
+        "there is no session, or it has ended; sign in again",
     )
 }
 
-/// 409: somebody changed the report since it was read.
+/// 409: the report has changed since it was read.
 pub fn changed_meanwhile() -> ApiError {
     ApiError::new(
         ErrorCode::ChangedMeanwhile,
-        "the report was changed since you read it; read it again, nothing of yours was written",
+        "the report has changed since you read it, and nothing was written; read it again",
     )
 }
 
-/// 409: the report's status does not allow it.
-pub fn transition_refused(message: impl Into<String>) -> ApiError {
-    ApiError::new(ErrorCode::TransitionRefused, message)
+/// 409: the report's status does not allow the change.
+pub fn transition_rejected(message: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::TransitionRejected, message)
 }
 
-/// 409: a measurement is no longer waiting.
+/// 409: a measurement is no longer pending.
 pub fn already_settled() -> ApiError {
     ApiError::new(
         ErrorCode::AlreadySettled,
-        "this measurement waits no more: it was applied or discarded meanwhile; read the report again",
+        "the measurement has already been applied or discarded; read the report again",
     )
 }
 
-/// 503: the object storage has failed.
+/// 409: a measurement is pending, so there is nothing to undo.
+pub fn not_settled() -> ApiError {
+    ApiError::new(
+        ErrorCode::NotSettled,
+        "the measurement is pending; read the report again",
+    )
+}
+
+/// 503: a request to the object storage has failed.
 pub fn storage_failed(error: &StorageError) -> ApiError {
-    tracing::error!(%error, "the object storage failed");
+    tracing::error!(%error, "object storage request failed");
     ApiError::unavailable(Reason::StorageFailed)
 }

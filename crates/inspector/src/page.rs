@@ -1,4 +1,4 @@
-//! The page for inspectors, as files of the program.
+//! Serves the inspectors' page, whose files are embedded in the program.
 
 use std::sync::LazyLock;
 
@@ -7,26 +7,26 @@ use dropshot::Body;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, header};
 use partner_api::storage::{LINK_LIFETIME, Storage};
-use partner_api_gateway::pages::{Keep, Page, Pages};
+use partner_api_gateway::pages::{Caching, Page, Pages};
 use tokio::sync::OnceCell;
 use url::Url;
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// Where the page is.
+/// The path of the page.
 const FOLDER: &str = "/inspector/";
 
-/// An object's key, to learn from its link where photos are.
-const SOME_KEY: &str = "photo.jpg";
+/// The key of an example object, whose link shows the origin of photos.
+const EXAMPLE_KEY: &str = "photo.jpg";
 
 static PAGES: LazyLock<Pages> = LazyLock::new(|| {
     let mut pages = Pages::default();
     for file in FILES {
         let page = Page {
             content_type: file.content_type,
-            keep: match file.immutable {
-                true => Keep::ForEver,
-                false => Keep::UntilAskedAgain,
+            caching: match file.immutable {
+                true => Caching::Immutable,
+                false => Caching::Revalidate,
             },
             body: Bytes::from_static(file.bytes),
             gzip: Some(Bytes::from_static(file.gzip)),
@@ -36,14 +36,14 @@ static PAGES: LazyLock<Pages> = LazyLock::new(|| {
     pages
 });
 
-/// What the page may load (`Content-Security-Policy`), cached once it is known: photos come from where the store's links lead.
+/// The page's `Content-Security-Policy`, cached after the first use. It allows photos from the origin of the storage's links.
 #[derive(Debug, Default)]
 pub(crate) struct Policy(OnceCell<HeaderValue>);
 
 impl Policy {
     async fn get(&self, storage: &Storage) -> HeaderValue {
         let known = self.0.get_or_try_init(async || {
-            let link = storage.presign(SOME_KEY, LINK_LIFETIME).await;
+            let link = storage.presign(EXAMPLE_KEY, LINK_LIFETIME).await;
             let link = link.map_err(
                 |error| tracing::warn!(%error, "failed to make a link to a photo; the page shows no photos"),
             )?;
@@ -56,7 +56,7 @@ impl Policy {
     }
 }
 
-/// The scheme, host and port of a link; empty for one that has none.
+/// The scheme, host and port of a link; empty for an invalid link.
 fn origin(link: &str) -> String {
     let origin = Url::parse(link).map(|url| url.origin());
     origin.map_or_else(|_| String::new(), |origin| origin.ascii_serialization())
@@ -75,7 +75,7 @@ pub(crate) async fn answer(storage: &Storage, policy: &Policy, head: &Parts) -> 
     if !matches!(head.method, Method::GET | Method::HEAD) {
         return None;
     }
-    let mut response = PAGES.answer(head.uri.path(), &head.headers)?;
+    let mut response = PAGES.respond(head.uri.path(), &head.headers)?;
     let policy = policy.get(storage).await;
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     Some(response)
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn photos_are_allowed_from_where_links_lead_and_from_nowhere_else() {
+    fn photos_are_allowed_only_from_the_origin_of_the_storages_links() {
         for (link, expected) in [
             (
                 "https://reports.example/files/a.jpg?expires=1",
@@ -104,10 +104,10 @@ mod tests {
     }
 
     #[test]
-    fn every_file_that_a_file_names_is_there_under_a_name_that_changes_with_it() {
+    fn every_referenced_file_is_served_under_its_hashed_name() {
         let paths: Vec<&str> = FILES.iter().map(|file| file.path).collect();
         assert!(paths.contains(&"index.html") && paths.len() > 10, "{paths:?}");
-        let mut named = 0;
+        let mut references = 0;
         for file in FILES {
             let text = std::str::from_utf8(file.bytes).unwrap();
             assert_eq!(file.immutable, file.path.starts_with("assets/"), "{}", file.path);
@@ -118,9 +118,9 @@ mod tests {
                     (None, false) => continue,
                 };
                 assert!(paths.contains(&path.as_str()), "{}: {quoted}", file.path);
-                named += 1;
+                references += 1;
             }
         }
-        assert!(named > 20, "{named}");
+        assert!(references > 20, "{references}");
     }
 }

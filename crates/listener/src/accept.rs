@@ -1,4 +1,4 @@
-//! Taking connections from the operating system, whatever it says.
+//! Acceptance of connections, even if no file descriptors are left.
 
 use std::future::Future;
 use std::io;
@@ -20,11 +20,11 @@ use super::counts::{Event, LOG_EVERY};
 use super::request::RequestBody;
 use super::{BoxError, Shared, connection};
 
-/// The pause after a failed accept, doubled with each in a row.
+/// The pause after a failed accept. It doubles with each consecutive failure.
 const PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// Accepts until it is dropped.
+/// Accepts connections until the listener stops. Connections that are in the backlog then are accepted as well.
 pub(super) async fn accept<K, S, T, H, F, B>(tcp: TcpListener, shared: Arc<Shared>, handshake: K, handler: H)
 where
     K: Fn(TcpStream) -> S + Send + Sync + 'static,
@@ -39,51 +39,53 @@ where
     let (handshake, handler) = (Arc::new(handshake), Arc::new(handler));
     let mut log = interval(LOG_EVERY);
     log.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut door = Accepting::new(tcp);
-    loop {
-        let (stream, peer) = tokio::select! {
-            accepted = door.next(&shared) => accepted,
-            _ = log.tick() => {
-                shared.counts.log_pending();
-                continue;
-            }
-        };
-        let Some(pulse) = shared.seats.take(peer.ip(), &shared.limits, &shared.counts) else {
-            continue;
+    let mut acceptor = Acceptor::new(tcp);
+    let serve = |(stream, peer): (TcpStream, SocketAddr)| {
+        let Some(activity) = shared.slots.acquire(peer.ip(), &shared.limits, &shared.counts) else {
+            return;
         };
         let (protocols, handler, handshake) = (protocols.clone(), handler.clone(), handshake.clone());
         let shared = shared.clone();
         shared.clone().tasks.spawn(async move {
-            let _seat = shared.seats.sit(&pulse);
-            if let Some(io) = connection::shake_hands(&shared, &pulse, handshake(stream)).await {
-                connection::serve(&protocols, io, peer, &pulse, &shared, handler).await;
+            let _slot = shared.slots.guard(&activity);
+            if let Some(io) = connection::complete_handshake(&shared, &activity, handshake(stream)).await {
+                connection::serve(&protocols, io, peer, &activity, &shared, handler).await;
             }
         });
+    };
+    loop {
+        tokio::select! {
+            accepted = acceptor.next(&shared) => serve(accepted),
+            _ = log.tick() => shared.counts.log_pending(),
+            () = shared.stopping.cancelled() => break,
+        }
     }
+    // The operating system resets connections in the backlog of a socket that is closed.
+    acceptor.backlog().into_iter().for_each(serve);
 }
 
-/// The socket that is listened on, with a descriptor to spare. Without descriptors, the operating system does not even say
-/// whether there is a connection to accept: with the spare one given up, it does.
-struct Accepting {
+/// A listening socket with a spare descriptor. A process without free descriptors cannot detect whether a connection
+/// waits to be accepted. Closing the spare descriptor makes that possible.
+struct Acceptor {
     tcp: TcpListener,
     spare: Option<OwnedFd>,
     pause: Duration,
 }
 
-impl Accepting {
+impl Acceptor {
     fn new(tcp: TcpListener) -> Self {
         let spare = spare(&tcp).ok();
-        Accepting {
+        Acceptor {
             tcp,
             spare,
             pause: PAUSE,
         }
     }
 
-    /// The next connection. No error ends the listener, and none makes it spin.
+    /// Returns the next connection. Errors neither end the listener nor make it spin.
     async fn next(&mut self, shared: &Shared) -> (TcpStream, SocketAddr) {
         loop {
-            self.regain_spare(shared).await;
+            self.restore_spare(shared).await;
             let error = match self.tcp.accept().await {
                 Ok(accepted) => {
                     self.pause = PAUSE;
@@ -93,26 +95,39 @@ impl Accepting {
             };
             if is_exhaustion(&error) {
                 self.spare = None;
-                // Nothing is lost as long as nobody waits. Otherwise somebody idle gives way to who does, who is closed
-                // at once where there is none.
+                // If a client waits, an idle connection is evicted for it. If none is idle, the new one is closed.
                 let Some(waiting) = self.tcp.accept().now_or_never() else {
                     continue;
                 };
-                shared.counts.note_because(Event::AcceptFailed, &error);
-                if let Some(accepted) = waiting.ok().filter(|_| shared.seats.free_one(&shared.counts)) {
+                shared.counts.record_with_reason(Event::AcceptFailed, &error);
+                if let Some(accepted) = waiting.ok().filter(|_| shared.slots.evict_one(&shared.counts)) {
                     return accepted;
                 }
                 continue;
             }
-            shared.counts.note_because(Event::AcceptFailed, &error);
-            if !concerns_one(&error) {
+            shared.counts.record_with_reason(Event::AcceptFailed, &error);
+            if !is_connection_error(&error) {
                 self.pause().await;
             }
         }
     }
 
-    /// Waits for a descriptor to spare, which those who gave way leave in a moment.
-    async fn regain_spare(&mut self, shared: &Shared) {
+    /// Closes the socket, and returns the connections in its backlog.
+    fn backlog(self) -> Vec<(TcpStream, SocketAddr)> {
+        let Ok(tcp) = self.tcp.into_std() else {
+            return Vec::new();
+        };
+        // The socket does not block. An error ends the backlog as well, because nothing more can be accepted.
+        std::iter::from_fn(|| tcp.accept().ok())
+            .filter_map(|(stream, peer)| {
+                stream.set_nonblocking(true).ok()?;
+                Some((TcpStream::from_std(stream).ok()?, peer))
+            })
+            .collect()
+    }
+
+    /// Waits for a free descriptor. An evicted connection frees its descriptor within moments.
+    async fn restore_spare(&mut self, shared: &Shared) {
         self.spare = self.spare.take().or_else(|| spare(&self.tcp).ok());
         while self.spare.is_none() {
             self.pause().await;
@@ -122,8 +137,8 @@ impl Accepting {
                     self.pause = PAUSE;
                 }
                 Err(error) => {
-                    shared.counts.note_because(Event::AcceptFailed, &error);
-                    shared.seats.free_one(&shared.counts);
+                    shared.counts.record_with_reason(Event::AcceptFailed, &error);
+                    shared.slots.evict_one(&shared.counts);
                 }
             }
         }
@@ -131,7 +146,7 @@ impl Accepting {
 
     async fn pause(&mut self) {
         sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
     }
 }
 
@@ -139,16 +154,16 @@ fn spare(tcp: &TcpListener) -> io::Result<OwnedFd> {
     tcp.as_fd().try_clone_to_owned()
 }
 
-/// Whether an error says something of the connection that would have been accepted, which is gone with it. Linux hands over
-/// here what the network has already reported of the new connection.
-fn concerns_one(error: &io::Error) -> bool {
+/// Returns whether an error is about the one connection that would have been accepted. On Linux, `accept` returns pending
+/// network errors of the new connection.
+fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset
     )
 }
 
-/// Whether the process, or the machine, has no descriptor left.
+/// Returns whether the process or the machine has no descriptor left.
 fn is_exhaustion(error: &io::Error) -> bool {
     error
         .raw_os_error()

@@ -1,11 +1,12 @@
-//! One connection, from its acceptance to its end.
+//! One connection: its handshake, its requests and its deadlines.
 
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -15,26 +16,30 @@ use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{Sleep, sleep, sleep_until, timeout};
 
+use super::activity::{Activity, Command, Deadline, Protocol};
 use super::counts::Event;
-use super::io::Watched;
+use super::io::TrackedIo;
 use super::limits::Limits;
-use super::pulse::{Due, Order, Pulse, Stage};
 use super::request::RequestBody;
-use super::service::Door;
+use super::service::ConnectionService;
 use super::{BoxError, Shared};
 
-/// Bytes of request bodies that HTTP/2 holds for a handler that does not read, per stream and per connection.
+/// Bytes of request bodies that HTTP/2 buffers for handlers that do not read, per stream and per connection.
 const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
 const HTTP2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 
-/// Streams that the peer may have reset before they were looked at, and streams that may end by its errors: beyond them
-/// the connection is closed as an attack ("rapid reset").
+/// How many streams the peer may reset before they are accepted, and how many may fail because of its errors. Beyond these
+/// numbers the connection is closed as a "rapid reset" attack.
 const HTTP2_PENDING_RESETS: usize = 20;
 const HTTP2_ERRORS: usize = 64;
 
-/// Spawns the tasks of HTTP/2's streams where they are waited for.
+/// How long a connection without a request stays open after the listener has stopped. A request that has arrived, or that is on its
+/// way, gets its response.
+const DRAIN: Duration = Duration::from_millis(200);
+
+/// Spawns the tasks of HTTP/2 streams in the listener's task tracker, so that a stop waits for them.
 #[derive(Clone)]
 pub(super) struct Streams(Arc<Shared>);
 
@@ -46,14 +51,14 @@ where
         let shared = self.0.clone();
         self.0.tasks.spawn(async move {
             if AssertUnwindSafe(stream).catch_unwind().await.is_err() {
-                shared.counts.note(Event::Panicked);
+                shared.counts.record(Event::Panicked);
             }
         });
     }
 }
 
-/// How connections are served. hyper's own clocks for heads are off: `pulse` measures them, without an allocation per
-/// request, and measures what hyper does not.
+/// Configures hyper. Its timeout for request heads is disabled: `activity` measures heads without an allocation per request,
+/// and also measures the times between requests and the reading of responses.
 pub(super) fn protocols(shared: &Arc<Shared>) -> auto::Builder<Streams> {
     let Limits {
         http1_buffer,
@@ -83,32 +88,52 @@ pub(super) fn protocols(shared: &Arc<Shared>) -> auto::Builder<Streams> {
     builder
 }
 
-/// Completes the connection's handshake, if it has one, in its time.
-pub(super) async fn shake_hands<T>(
+/// Completes the connection's handshake within its timeout. Returns `None` if the connection must be closed.
+pub(super) async fn complete_handshake<T>(
     shared: &Shared,
-    pulse: &Pulse,
+    activity: &Activity,
     handshake: impl Future<Output = std::io::Result<T>>,
 ) -> Option<T> {
     let mut handshake = pin!(handshake);
-    let unless_told = poll_fn(|cx| match pulse.orders(cx.waker()) {
-        Order::Serve => handshake.as_mut().poll(cx).map(Some),
-        Order::GiveWay | Order::Finish | Order::Abort => Poll::Ready(None),
+    let mut drain = Drain::default();
+    let until_commanded = poll_fn(|cx| match activity.poll_command(cx.waker()) {
+        Command::Serve => handshake.as_mut().poll(cx).map(Some),
+        Command::Finish => match handshake.as_mut().poll(cx) {
+            Poll::Pending => drain.poll(cx).map(|()| None),
+            done => done.map(Some),
+        },
+        Command::Evict | Command::Abort => Poll::Ready(None),
     });
-    match timeout(shared.limits.handshake.min(shared.limits.first_request), unless_told).await {
+    match timeout(
+        shared.limits.handshake.min(shared.limits.first_request),
+        until_commanded,
+    )
+    .await
+    {
         Ok(Some(Ok(io))) => return Some(io),
-        Ok(Some(Err(error))) => shared.counts.note_because(Event::HandshakeFailed, error),
+        Ok(Some(Err(error))) => shared.counts.record_with_reason(Event::HandshakeFailed, error),
         Ok(None) => {}
-        Err(_) => shared.counts.note(Event::NoRequest),
+        Err(_) => shared.counts.record(Event::NoRequest),
     }
     None
 }
 
-/// Serves a connection until its peer, its clocks or its orders end it.
+/// The end of [`DRAIN`], which begins with the first poll.
+#[derive(Default)]
+struct Drain(Option<Pin<Box<Sleep>>>);
+
+impl Drain {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.get_or_insert_with(|| Box::pin(sleep(DRAIN))).as_mut().poll(cx)
+    }
+}
+
+/// Serves a connection until the peer closes it, a deadline expires, or a command ends it.
 pub(super) async fn serve<T, H, F, B>(
     protocols: &auto::Builder<Streams>,
     io: T,
     peer: SocketAddr,
-    pulse: &Arc<Pulse>,
+    activity: &Arc<Activity>,
     shared: &Arc<Shared>,
     handler: Arc<H>,
 ) where
@@ -118,59 +143,72 @@ pub(super) async fn serve<T, H, F, B>(
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    let door = Door {
+    let service = ConnectionService {
         shared: shared.clone(),
-        pulse: pulse.clone(),
+        activity: activity.clone(),
         peer,
         handler,
     };
-    let io = TokioIo::new(Watched::new(io, pulse.clone(), shared.clone()));
-    let mut connection = pin!(protocols.serve_connection(io, door));
-    let clock = pulse.clock();
+    let io = TokioIo::new(TrackedIo::new(io, activity.clone(), shared.clone()));
+    let mut connection = pin!(protocols.serve_connection(io, service));
+    let clock = activity.clock();
     let mut timer = pin!(sleep_until(clock.at(clock.now())));
-    let mut leaving = None;
+    let mut closing_since = None;
+    let mut drain = Drain::default();
     poll_fn(|cx| {
-        match pulse.orders(cx.waker()) {
-            Order::Abort => return Poll::Ready(()),
-            order @ (Order::GiveWay | Order::Finish) if leaving.is_none() => {
-                if pulse.is_idle_http1() {
-                    return Poll::Ready(());
-                }
-                leaving = Some(clock.now());
+        let mut is_draining = false;
+        match activity.poll_command(cx.waker()) {
+            Command::Abort => return Poll::Ready(()),
+            Command::Evict if closing_since.is_none() && activity.is_idle_http1() => return Poll::Ready(()),
+            // hyper would close an idle connection without reading a request that is in the socket's buffer.
+            Command::Finish if closing_since.is_none() && activity.is_idle_http1() => is_draining = true,
+            command @ (Command::Evict | Command::Finish) if closing_since.is_none() => {
+                closing_since = Some(clock.now());
                 connection.as_mut().graceful_shutdown();
-                if order == Order::GiveWay && pulse.quiet_since().is_some() {
-                    // One look sends an HTTP/2 peer its GOAWAY.
+                if command == Command::Evict && activity.idle_since().is_some() {
+                    // A single poll sends the GOAWAY of HTTP/2.
                     let _ = connection.as_mut().poll(cx);
                     return Poll::Ready(());
                 }
                 timer.as_mut().reset(clock.at(clock.now()));
             }
-            Order::GiveWay | Order::Finish | Order::Serve => {}
+            Command::Evict | Command::Finish | Command::Serve => {}
         }
         loop {
             match catch_unwind(AssertUnwindSafe(|| connection.as_mut().poll(cx))) {
                 Ok(Poll::Pending) => {}
-                // What ends a connection early is its peer's affair.
+                // Errors are ignored: the peer caused them.
                 Ok(Poll::Ready(_)) => return Poll::Ready(()),
                 Err(_) => {
-                    shared.counts.note(Event::Panicked);
+                    shared.counts.record(Event::Panicked);
+                    return Poll::Ready(());
+                }
+            }
+            if is_draining {
+                if !activity.is_idle_http1() {
+                    is_draining = false;
+                    closing_since = Some(clock.now());
+                    connection.as_mut().graceful_shutdown();
+                    continue;
+                }
+                if drain.poll(cx).is_ready() {
                     return Poll::Ready(());
                 }
             }
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            match pulse.due(&shared.limits, leaving) {
-                Due::Until(time) => timer.as_mut().reset(clock.at(time)),
-                Due::Cut(event) => {
+            match activity.check_deadline(&shared.limits, closing_since) {
+                Deadline::Pending(time) => timer.as_mut().reset(clock.at(time)),
+                Deadline::Expired(event) => {
                     if let Some(event) = event {
-                        shared.counts.note(event);
+                        shared.counts.record(event);
                     }
-                    // An HTTP/2 peer is told which of its requests were taken up, and has a moment to hear it.
-                    if event != Some(Event::Idle) || pulse.stage() != Stage::Http2 {
+                    // GOAWAY names the last request that was processed. The peer has a moment to read it.
+                    if event != Some(Event::Idle) || activity.protocol() != Protocol::Http2 {
                         return Poll::Ready(());
                     }
-                    leaving = Some(clock.now());
+                    closing_since = Some(clock.now());
                     connection.as_mut().graceful_shutdown();
                     timer.as_mut().reset(clock.at(clock.now()));
                 }

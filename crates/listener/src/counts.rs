@@ -1,100 +1,107 @@
-//! What a listener has turned away or cut, counted, and told to the log now and then.
+//! Counts of rejected and closed connections, with rate-limited log lines.
 
 use std::array;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::pulse::{Clock, micros};
+use super::clock::{Clock, micros};
 
-/// A kind of event is logged at most this often, with how many there were: a flood of connections is no
-/// flood of lines.
+/// The minimum time between two log lines about the same event. A line states how many events it summarizes, so a flood of
+/// connections does not flood the log.
 pub(super) const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// What happened to a connection or a request, other than being served.
+/// An outcome of a connection or request other than a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Full,
     AddressFull,
-    GaveWay,
+    Evicted,
     NoRequest,
     SlowHead,
     Idle,
     Stalled,
+    Unread,
     HandshakeFailed,
     AcceptFailed,
     Panicked,
     Abandoned,
 }
 
-const EVENTS: [(Event, &str); 11] = [
-    (
-        Event::Full,
-        "connections closed at once: all are taken, and none is idle",
-    ),
+const EVENTS: [(Event, &str); 12] = [
+    (Event::Full, "rejected connections: all connection slots are busy"),
     (
         Event::AddressFull,
-        "connections closed at once: their address has its share, and none of it is idle",
+        "rejected connections: all connection slots of their address are busy",
     ),
-    (Event::GaveWay, "idle connections closed: others needed their place"),
-    (Event::NoRequest, "connections closed: no request came in time"),
+    (Event::Evicted, "evicted idle connections for new ones"),
+    (Event::NoRequest, "closed connections: no request arrived in time"),
     (
         Event::SlowHead,
-        "connections closed: a request's head did not come in time",
+        "closed connections: a request head did not arrive in time",
     ),
-    (Event::Idle, "connections closed: idle"),
-    (Event::Stalled, "connections closed: the peer does not take its answer"),
-    (Event::HandshakeFailed, "connections closed: the handshake failed"),
-    (Event::AcceptFailed, "connections could not be accepted"),
+    (Event::Idle, "closed idle connections"),
+    (
+        Event::Stalled,
+        "closed connections: the peer did not read its response in time",
+    ),
+    (
+        Event::Unread,
+        "closed connections: too many responses of their address, or of all addresses, were not read",
+    ),
+    (Event::HandshakeFailed, "closed connections: the handshake failed"),
+    (Event::AcceptFailed, "failed to accept connections"),
     (Event::Panicked, "request handlers panicked"),
     (
         Event::Abandoned,
-        "requests dropped unfinished: their clients have gone, and too many such are running",
+        "dropped unfinished requests: too many are running whose clients have disconnected",
     ),
 ];
 
-/// What is, and how often each thing has happened since the start.
+/// Current numbers of a listener, and counts since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Connections that are open now.
+pub struct Metrics {
+    /// Open connections.
     pub connections: usize,
-    /// Requests that are running now although their clients have gone.
+    /// Running requests whose clients have disconnected.
     pub detached: usize,
-    /// Connections that were taken in.
+    /// Accepted connections.
     pub accepted: u64,
-    /// Connections closed at once, because all were taken or their address had its share.
-    pub refused: u64,
-    /// Idle connections closed, because others needed their place.
-    pub gave_way: u64,
-    /// Connections closed, because their handshake or their first request did not come to its end in time.
+    /// Connections closed at once because all connection slots, or all of their address, were busy.
+    pub rejected: u64,
+    /// Idle connections closed to free their slot for a new connection.
+    pub evicted: u64,
+    /// Connections closed because the handshake or the first request head was not complete in time.
     pub no_request: u64,
-    /// Connections closed, because a later head did not come in time.
+    /// Connections closed because a later request head was not complete in time.
     pub slow_head: u64,
-    /// Connections closed, because they were without a request for too long.
+    /// Connections closed because they were idle for too long.
     pub idle: u64,
-    /// Connections closed, because the peer did not take its answer.
+    /// Connections closed because the peer did not read its response in time.
     pub stalled: u64,
-    /// Connections closed, because their TLS handshake failed: plain HTTP, for example, or nothing that both sides can do.
+    /// Connections closed because too many responses to their address, or to all addresses, were not read.
+    pub unread: u64,
+    /// Connections closed because the TLS handshake failed, for example on plain HTTP or without a common cipher suite.
     pub handshake_failed: u64,
-    /// Connections that the operating system could not hand over.
+    /// Connections that the operating system failed to accept.
     pub accept_failed: u64,
     /// Handlers that panicked.
     pub panicked: u64,
-    /// Requests dropped unfinished after their clients had gone, because too many such were running.
+    /// Requests dropped unfinished because their clients had disconnected and too many such requests were running.
     pub abandoned: u64,
 }
 
-/// How often what has happened, and what of it the log has been told.
+/// Counters of events, and how many of them have been logged.
 #[derive(Debug)]
 pub(super) struct Counts {
     clock: Clock,
     accepted: AtomicU64,
-    kinds: [Kind; EVENTS.len()],
+    kinds: [EventCount; EVENTS.len()],
 }
 
 #[derive(Debug, Default)]
-struct Kind {
-    seen: AtomicU64,
+struct EventCount {
+    count: AtomicU64,
     logged: AtomicU64,
     logged_at: AtomicU64,
 }
@@ -104,45 +111,45 @@ impl Counts {
         Counts {
             clock,
             accepted: AtomicU64::new(0),
-            kinds: array::from_fn(|_| Kind::default()),
+            kinds: array::from_fn(|_| EventCount::default()),
         }
     }
 
-    /// A connection got a seat.
+    /// Counts an accepted connection.
     pub fn accepted(&self) {
         self.accepted.fetch_add(1, Relaxed);
     }
 
-    /// Counts an event, and logs it unless one of its kind was logged a moment ago.
-    pub fn note(&self, event: Event) {
-        self.note_because(event, "");
+    /// Counts an event, and logs it unless the same event was logged within [`LOG_EVERY`].
+    pub fn record(&self, event: Event) {
+        self.record_with_reason(event, "");
     }
 
-    /// Like [`Counts::note`], with the reason of the one that is logged.
-    pub fn note_because(&self, event: Event, reason: impl fmt::Display) {
-        self.kinds[event as usize].seen.fetch_add(1, Relaxed);
+    /// Like [`Counts::record`], with a reason for the log.
+    pub fn record_with_reason(&self, event: Event, reason: impl fmt::Display) {
+        self.kinds[event as usize].count.fetch_add(1, Relaxed);
         self.log(event as usize, reason);
     }
 
-    /// Logs what has come since the last line, where the last line is old enough.
+    /// Logs the events since the last line, if that is old enough.
     pub fn log_pending(&self) {
         (0..EVENTS.len()).for_each(|kind| self.log(kind, ""));
     }
 
     fn log(&self, index: usize, reason: impl fmt::Display) {
         let kind = &self.kinds[index];
-        let (seen, logged) = (kind.seen.load(Relaxed), kind.logged.load(Relaxed));
+        let (total, logged) = (kind.count.load(Relaxed), kind.logged.load(Relaxed));
         let (now, last) = (self.clock.now(), kind.logged_at.load(Relaxed));
-        if seen == logged || (last != 0 && now < last + micros(LOG_EVERY)) {
+        if total == logged || (last != 0 && now < last + micros(LOG_EVERY)) {
             return;
         }
-        // Whoever sets the time writes the line.
+        // Only the task that sets the time writes the line.
         if kind.logged_at.compare_exchange(last, now, Relaxed, Relaxed).is_err() {
             return;
         }
-        kind.logged.store(seen, Relaxed);
+        kind.logged.store(total, Relaxed);
         let (event, meaning) = EVENTS[index];
-        let count = seen - logged;
+        let count = total - logged;
         match event {
             Event::Idle => tracing::debug!(count, %reason, "{meaning}"),
             Event::Panicked => tracing::error!(count, %reason, "{meaning}"),
@@ -150,23 +157,24 @@ impl Counts {
         }
     }
 
-    /// What is counted here, beside what its callers count: open connections, and requests that run on without a client.
-    pub fn tally(&self, connections: usize, detached: usize) -> Tally {
-        let seen = |event: Event| self.kinds[event as usize].seen.load(Relaxed);
-        Tally {
+    /// Returns all counts, together with the numbers that the caller provides: open connections and detached requests.
+    pub fn metrics(&self, connections: usize, detached: usize) -> Metrics {
+        let count = |event: Event| self.kinds[event as usize].count.load(Relaxed);
+        Metrics {
             connections,
             detached,
             accepted: self.accepted.load(Relaxed),
-            refused: seen(Event::Full) + seen(Event::AddressFull),
-            gave_way: seen(Event::GaveWay),
-            no_request: seen(Event::NoRequest),
-            slow_head: seen(Event::SlowHead),
-            idle: seen(Event::Idle),
-            stalled: seen(Event::Stalled),
-            handshake_failed: seen(Event::HandshakeFailed),
-            accept_failed: seen(Event::AcceptFailed),
-            panicked: seen(Event::Panicked),
-            abandoned: seen(Event::Abandoned),
+            rejected: count(Event::Full) + count(Event::AddressFull),
+            evicted: count(Event::Evicted),
+            no_request: count(Event::NoRequest),
+            slow_head: count(Event::SlowHead),
+            idle: count(Event::Idle),
+            stalled: count(Event::Stalled),
+            unread: count(Event::Unread),
+            handshake_failed: count(Event::HandshakeFailed),
+            accept_failed: count(Event::AcceptFailed),
+            panicked: count(Event::Panicked),
+            abandoned: count(Event::Abandoned),
         }
     }
 }
@@ -176,20 +184,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_event_stands_at_its_own_place() {
+    fn the_table_is_in_the_order_of_the_events() {
         for (index, (event, _)) in EVENTS.iter().enumerate() {
             assert_eq!(*event as usize, index);
         }
     }
 
     #[test]
-    fn a_thousand_events_at_once_are_one_line_and_lose_none() {
+    fn a_thousand_events_at_once_are_counted_and_logged_in_one_line() {
         let counts = Counts::new(Clock::start());
         for _ in 0..1000 {
-            counts.note(Event::Full);
+            counts.record(Event::Full);
         }
         let kind = &counts.kinds[Event::Full as usize];
-        assert_eq!((kind.seen.load(Relaxed), kind.logged.load(Relaxed)), (1000, 1));
+        assert_eq!((kind.count.load(Relaxed), kind.logged.load(Relaxed)), (1000, 1));
         kind.logged_at.store(0, Relaxed);
         counts.log_pending();
         assert_eq!(kind.logged.load(Relaxed), 1000);

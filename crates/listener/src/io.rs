@@ -1,4 +1,4 @@
-//! The bytes of a connection: seen as they come and go, and read on after the last answer.
+//! A connection's stream that records activity and lingers when it is closed.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -10,16 +10,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Shared;
-use super::pulse::Pulse;
+use super::activity::Activity;
 
-/// Bytes read and dropped at a time.
+/// Bytes discarded at a time.
 const SCRATCH: usize = 16 * 1024;
 
-/// A connection whose end lingers where it must: a socket that is closed while bytes still come is reset by the operating
-/// system, and a reset takes the answer away from a peer that has not read it yet.
-pub(super) struct Watched<T> {
+/// A stream that lingers on shutdown if input may still arrive. The operating system resets a socket that is closed before its
+/// input was read. A reset discards a response that the peer has not read yet.
+pub(super) struct TrackedIo<T> {
     inner: T,
-    pulse: Arc<Pulse>,
+    activity: Arc<Activity>,
     shared: Arc<Shared>,
     linger: Option<Linger>,
 }
@@ -31,33 +31,33 @@ struct Linger {
     timer: Pin<Box<Sleep>>,
 }
 
-impl<T> Watched<T> {
-    /// A connection that notes on `pulse` what comes.
-    pub fn new(inner: T, pulse: Arc<Pulse>, shared: Arc<Shared>) -> Self {
-        Watched {
+impl<T> TrackedIo<T> {
+    /// Wraps a stream and records its bytes in `activity`.
+    pub fn new(inner: T, activity: Arc<Activity>, shared: Arc<Shared>) -> Self {
+        TrackedIo {
             inner,
-            pulse,
+            activity,
             shared,
             linger: None,
         }
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for TrackedIo<T> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
         if buf.filled().len() > before {
-            self.pulse.heard();
+            self.activity.record_received();
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TrackedIo<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let count = ready!(Pin::new(&mut self.inner).poll_write(cx, buf))?;
-        self.pulse.took();
+        self.activity.record_sent();
         Poll::Ready(Ok(count))
     }
 
@@ -67,7 +67,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<T> {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let count = ready!(Pin::new(&mut self.inner).poll_write_vectored(cx, bufs))?;
-        self.pulse.took();
+        self.activity.record_sent();
         Poll::Ready(Ok(count))
     }
 
@@ -79,16 +79,15 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<T> {
         Pin::new(&mut self.inner).poll_flush(cx)
     }
 
-    /// Ends the writing side; then, where more may come, reads and drops it until the peer has ended too or a bound is
-    /// reached.
+    /// Closes the writing side. If input may still arrive, discards it until the peer closes or a limit is reached.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.linger.is_none() {
             ready!(Pin::new(&mut this.inner).poll_shutdown(cx))?;
-            if !this.pulse.may_hear_more() {
+            if !this.activity.has_unread_input() {
                 return Poll::Ready(Ok(()));
             }
-            this.pulse.linger();
+            this.activity.start_lingering();
         }
         let limits = &this.shared.limits;
         let linger = this.linger.get_or_insert_with(|| {
@@ -114,7 +113,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<T> {
                         return Poll::Ready(Ok(()));
                     }
                 }
-                // The peer has ended, or is gone: the answer has reached it or never will.
+                // The peer has closed or disconnected: it has read the response or never will.
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 Poll::Pending => {
                     let deadline = linger.end.min(linger.pause_end);

@@ -1,30 +1,32 @@
-//! Where connections come in: a listener that nobody can hold up by holding on.
+//! An HTTP listener with connection limits and timeouts that resist slow clients.
 //!
-//! It knows nothing of the API. It takes connections, bounds how many there are and how long each may do nothing, speaks
-//! HTTP/1.1 and HTTP/2 (by prior knowledge) with them on one port, and calls a function with every request.
+//! The listener serves HTTP/1.1 and HTTP/2 (with prior knowledge) on one port, optionally over TLS, and calls a handler for
+//! each request. It does not depend on the API.
 //!
-//! - Every connection has a [`pulse`]: what it is doing and since when. Its task looks at that by the server's own clock,
-//!   and ends it when its time is up. Bytes alone buy no time; [`Limits`] says what does.
-//! - [`seats`] are bounded, in all and per address. Whoever has been without a request the longest gives way.
-//! - A handler is finished when its client goes ([`service`]), a panic is a 500, and an answer that comes before the body
-//!   was read reaches the client ([`io`]).
-//! - What was turned away or cut is counted, and logged now and then ([`counts`]).
+//! - Connections need a connection slot ([`slots`]). Slots are limited in total and per client network. If none is free,
+//!   the connection that has been idle the longest is evicted.
+//! - Each connection records its [`activity`], and its task closes it when a deadline expires. Sending bytes does not extend a
+//!   deadline, except where [`Limits`] documents it.
+//! - A handler runs to its end even if its client disconnects ([`service`]). A panic becomes a response with status 500.
+//!   A response that is sent before the request body was read still reaches the client ([`io`]).
+//! - Responses that their peers do not read are limited in total and per client network ([`slots`]).
+//! - Rejected and closed connections are counted and logged ([`counts`]).
 //!
-//! What a handler waits for, its request's body included, is the handler's to bound: no clock here runs while it works.
+//! No timeout runs while a handler works, so a handler must limit its own waits, including the one for the request body.
 
 mod accept;
+mod activity;
 mod client_network;
+mod clock;
 mod connection;
 mod counts;
-mod descriptors;
 mod io;
 mod limits;
-mod pulse;
 mod request;
 mod response;
 mod running;
-mod seats;
 mod service;
+mod slots;
 pub mod tls;
 
 use std::future::Future;
@@ -42,24 +44,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use client_network::ClientNetwork;
-pub use counts::Tally;
+pub use counts::Metrics;
 pub use limits::Limits;
 pub use request::RequestBody;
 pub use running::{Running, Watch};
 
 use crate::tls::Tls;
+use clock::Clock;
 use counts::{Counts, Event};
-use descriptors::Descriptors;
-use pulse::Clock;
-use seats::Seats;
+use limits::Descriptors;
+use slots::Slots;
 
-/// The error of a body.
+/// The error type of bodies.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Connections that the operating system keeps until they are accepted.
+/// Connections that the operating system queues until they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// An address that is listened on; connections wait until [`Listener::serve`] takes them.
+/// A bound socket. Connections wait in its backlog until [`Listener::serve`] is called.
 #[derive(Debug)]
 pub struct Listener {
     tcp: TcpListener,
@@ -68,22 +70,22 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens, after raising the process's limit of descriptors as far as it goes; port 0 takes a free one. The
-    /// connections of `limits` are bounded further where the descriptors do not suffice for them.
+    /// Binds the address; port 0 picks a free port. Raises the process's limit of file descriptors to its maximum first, and
+    /// lowers the connection limits if the descriptors do not suffice.
     ///
     /// # Errors
-    /// When the address cannot be listened on.
+    /// If the address cannot be bound.
     pub fn bind(address: SocketAddr, limits: Limits) -> Result<Self> {
         let descriptors = Descriptors::raise()?;
         let wanted = limits.connections;
-        let limits = limits.fitted(descriptors);
+        let limits = limits.fit_to(descriptors);
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4(),
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }?;
-        // A restart does not wait for the connections of the process before it.
+        // So that a restart does not wait for the connections of the previous process.
         socket.set_reuseaddr(true)?;
-        inherited(&socket, &limits)?;
+        set_inherited_options(&socket, &limits)?;
         socket.bind(address)?;
         let tcp = socket.listen(BACKLOG)?;
         let address = tcp.local_addr()?;
@@ -99,13 +101,13 @@ impl Listener {
         Ok(Listener { tcp, address, limits })
     }
 
-    /// Where it listens.
+    /// Returns the bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves connections: each request is given to `handler` with the address of its peer. A handler that has begun is
-    /// finished even when its client goes.
+    /// Serves connections. Calls `handler` with the peer's address and the request. A handler that has started runs to its end
+    /// even if the client disconnects.
     pub fn serve<H, F, B>(self, handler: H) -> Running
     where
         H: Fn(SocketAddr, Request<RequestBody>) -> F + Send + Sync + 'static,
@@ -116,7 +118,7 @@ impl Listener {
         self.serve_with(|stream| std::future::ready(Ok(stream)), handler)
     }
 
-    /// Like [`Listener::serve`], over TLS.
+    /// Serves connections over TLS; otherwise like [`Listener::serve`].
     pub fn serve_tls<H, F, B>(self, tls: Tls, handler: H) -> Running
     where
         H: Fn(SocketAddr, Request<RequestBody>) -> F + Send + Sync + 'static,
@@ -131,8 +133,8 @@ impl Listener {
         self.serve_with(handshake, handler)
     }
 
-    /// Like [`Listener::serve`], with a handshake in front: each connection's own task completes it, within
-    /// [`Limits::handshake`].
+    /// Serves connections after a handshake, which each connection's task completes within [`Limits::handshake`]; otherwise
+    /// like [`Listener::serve`].
     pub fn serve_with<K, S, T, H, F, B>(self, handshake: K, handler: H) -> Running
     where
         K: Fn(TcpStream) -> S + Send + Sync + 'static,
@@ -146,9 +148,10 @@ impl Listener {
         let clock = Clock::start();
         let shared = Shared {
             counts: Counts::new(clock),
-            seats: Seats::new(clock),
+            slots: Slots::new(clock),
             limits: self.limits,
             tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
             abort: CancellationToken::new(),
             detached: AtomicUsize::new(0),
         };
@@ -156,44 +159,46 @@ impl Listener {
     }
 }
 
-/// Sets what accepted connections inherit. An answer's last packet does not wait for an acknowledgement of the one before;
-/// and what a peer does not take is dropped by the operating system too, which otherwise keeps it for minutes after the
-/// connection was closed.
-fn inherited(socket: &TcpSocket, limits: &Limits) -> Result<()> {
+/// Sets the socket options that accepted connections inherit. `TCP_NODELAY` sends the last packet of a response at once.
+/// `TCP_USER_TIMEOUT` makes the operating system drop unsent bytes, which it otherwise keeps for minutes after the close.
+fn set_inherited_options(socket: &TcpSocket, limits: &Limits) -> Result<()> {
     socket.set_nodelay(true)?;
     #[cfg(target_os = "linux")]
     {
-        let patience = u32::try_from(limits.stalled_answer.as_millis()).unwrap_or(u32::MAX);
-        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::TcpUserTimeout, &patience)?;
+        let timeout = u32::try_from(limits.stalled_response.as_millis()).unwrap_or(u32::MAX);
+        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::TcpUserTimeout, &timeout)?;
     }
     #[cfg(not(target_os = "linux"))]
     let _ = limits;
     Ok(())
 }
 
-/// What the connections of a listener share.
+/// The state that the connections of a listener share.
 #[derive(Debug)]
 struct Shared {
     limits: Limits,
     counts: Counts,
-    seats: Seats,
-    /// Everything that a stop waits for.
+    slots: Slots,
+    /// The tasks that a stop waits for.
     tasks: TaskTracker,
-    /// Ends the handlers whose connections have gone.
+    /// Cancelled when the listener stops.
+    stopping: CancellationToken,
+    /// Aborts detached requests.
     abort: CancellationToken,
+    /// How many detached requests are running.
     detached: AtomicUsize,
 }
 
 impl Shared {
-    /// Finishes work whose connection has gone.
+    /// Runs the rest of a request whose connection has closed, unless too many are running already.
     fn detach(self: &std::sync::Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
-        // The last connections go with their runtime.
+        // The runtime is shutting down and drops its connections.
         if self.abort.is_cancelled() || Handle::try_current().is_err() {
             return;
         }
         let one = Detached::new(self.clone());
         if one.before >= self.limits.detached {
-            self.counts.note(Event::Abandoned);
+            self.counts.record(Event::Abandoned);
             return;
         }
         self.tasks.spawn(async move {
@@ -202,7 +207,7 @@ impl Shared {
     }
 }
 
-/// One of the requests whose clients have gone.
+/// Counts a detached request until it is dropped.
 struct Detached {
     shared: std::sync::Arc<Shared>,
     before: usize,

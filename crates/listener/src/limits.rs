@@ -1,62 +1,73 @@
-//! What a listener bears.
+//! Listener limits and timeouts, and the process's limit of file descriptors.
 
+use std::io;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::descriptors::Descriptors;
-
-/// Descriptors that are kept for everything that is no connection: the database, the log, files, the storage.
+/// Descriptors that are reserved for other uses: the database, the log, files, and the object storage.
 const RESERVED_DESCRIPTORS: u64 = 256;
 
-/// Bounds of a listener. Times are measured by the server's own clock: nothing that a client sends moves them, except
-/// where it says so.
+/// Limits of a listener. Bytes that a client sends do not extend a timeout, except where its description says so.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections in all. 4,096, of some tens of kilobytes each; fewer where the descriptors do not suffice. When all
-    /// are taken, the one that has been without a request the longest gives way to the new one.
+    /// Maximum number of connections. The default is 4,096, at some tens of kilobytes each, or fewer if the descriptors do not
+    /// suffice. At the limit, a new connection evicts the one that has been idle the longest.
     pub connections: usize,
-    /// Connections of one address (an IPv4 address or an IPv6 /64), never more than half of all: whoever has one address
-    /// cannot use up the total. 512, since a whole organisation may stand behind one address; beyond it the address's
-    /// own oldest idle connection gives way.
+    /// Maximum number of connections per client network (an IPv4 address or an IPv6 /64), never more than half of the total.
+    /// The default is 512, because a whole organization may share one address. At the limit, a new connection evicts the
+    /// network's own longest-idle connection.
     pub connections_per_address: usize,
-    /// Blocks whose connections are bounded only in all: the operator's own proxies, through which everybody comes.
+    /// CIDR blocks that are exempt from the limit per client network, such as the operator's own proxies.
     pub exempt: Vec<IpNet>,
-    /// From the accepted connection to the end of its TLS handshake. 10 s: it is two round trips.
+    /// Time from accepting a connection to the end of its TLS handshake. The default is 10 s; a handshake takes two round
+    /// trips.
     pub handshake: Duration,
-    /// From the accepted connection to the first complete request head, TLS included. 15 s: an honest client connects
-    /// because it has something to ask; one that connects ahead connects again.
+    /// Time from accepting a connection to its first complete request head, including the TLS handshake. The default is 15 s. A
+    /// client that opens connections in advance has to reconnect.
     pub first_request: Duration,
-    /// From the first byte of a later HTTP/1 head to its end. 10 s: a head is a packet or two.
+    /// Time from the first byte of a later HTTP/1 request head to its last. The default is 10 s.
     pub head: Duration,
-    /// From the end of the last answer to the end of a connection without requests, whatever else is sent on it
-    /// (HTTP/2 pings are answered and do not count). 60 s: longer than the usual pools of clients keep a connection.
+    /// Time without a request after which a connection is closed. HTTP/2 pings are answered and do not count as requests. The
+    /// default is 60 s.
     pub idle: Duration,
-    /// The time in which a peer must take [`Limits::answer_bytes`] of an answer, or what is left of it. 30 s. It runs
-    /// only while bytes wait for the peer, and for each HTTP/2 stream by itself.
-    pub stalled_answer: Duration,
-    /// Bytes of an answer that a peer must take in [`Limits::stalled_answer`]: 16 KiB, half a kilobyte a second. A peer
-    /// that takes one byte at a time is as good as one that takes none.
-    pub answer_bytes: u64,
-    /// Requests that are finished although their client has gone, in all. 1,024; beyond it such a request is dropped
-    /// where it stands, or resetting streams would be a way to have any number of requests run at once.
+    /// Time in which a peer must read [`Limits::response_bytes`] of a response, or the rest of it. The default is 30 s. It is
+    /// measured for each HTTP/2 stream, and only while bytes wait to be sent.
+    pub stalled_response: Duration,
+    /// Bytes of a response that a peer must read within [`Limits::stalled_response`]. The default is 16 KiB, which is half a
+    /// kilobyte per second with the default time.
+    pub response_bytes: u64,
+    /// Maximum number of responses per client network that their peers do not read. The default is 64. A response counts while
+    /// its peer has read less than [`Limits::response_bytes`] of it for a second. Every second, the connections whose
+    /// responses have waited the longest are closed until the others are within the limit.
+    pub unread_per_address: usize,
+    /// Maximum number of such responses in total, including those to exempt addresses. The default is 1,024.
+    pub unread: usize,
+    /// Maximum number of running requests whose clients have disconnected. The default is 1,024. Further ones are dropped
+    /// unfinished; otherwise a client could run any number of requests at once by resetting streams.
     pub detached: usize,
-    /// Bytes that HTTP/1 buffers per connection and direction, and so the longest head. 64 KiB.
+    /// Bytes that HTTP/1 buffers per connection and direction, which is also the maximum size of a head. The default is
+    /// 64 KiB.
     pub http1_buffer: usize,
-    /// Streams that an HTTP/2 connection may have open. 100, the least that RFC 9113 recommends.
+    /// Maximum number of concurrent HTTP/2 streams per connection. The default is 16. If a peer reads no response, the
+    /// service keeps one for each stream. This number therefore multiplies the memory that an address can occupy. RFC 9113
+    /// recommends at least 100 for browsers, which load many files of a page at once; clients of an API rarely have more than
+    /// a few requests in progress, and can open further connections.
     pub http2_streams: u32,
-    /// Bytes of the headers of an HTTP/2 request, as RFC 9113 counts them. 16 KiB; it bounds CONTINUATION frames too.
+    /// Maximum size of the headers of an HTTP/2 request in bytes, as RFC 9113 counts them, CONTINUATION frames included. The
+    /// default is 16 KiB.
     pub http2_header_list: u32,
-    /// Silence on an HTTP/2 connection after which a ping asks whether the peer is there. 20 s.
+    /// Time without traffic on an HTTP/2 connection after which the server sends a ping. The default is 20 s.
     pub http2_ping: Duration,
-    /// The time in which the ping must be answered. 10 s.
+    /// Time in which the ping must be answered. The default is 10 s.
     pub http2_pong: Duration,
-    /// Bytes that are read and dropped after an answer that came before its request's body was read. 64 MiB: beyond any
-    /// upload that is a mistake, and reading them costs no memory and little more than a copy.
+    /// Bytes of a request that are discarded after a response that was sent before the body was read. The default is 64 MiB,
+    /// which is more than a client uploads by mistake; discarding them needs no memory.
     pub linger_bytes: u64,
-    /// How long they are read. 30 s; meanwhile the connection counts as idle, and gives way like any other.
+    /// Maximum time for discarding. The default is 30 s. The connection counts as idle and can be evicted.
     pub linger: Duration,
-    /// How long the peer may pause meanwhile. 5 s.
+    /// Maximum pause of the peer while its bytes are discarded. The default is 5 s.
     pub linger_pause: Duration,
 }
 
@@ -70,11 +81,13 @@ impl Default for Limits {
             first_request: Duration::from_secs(15),
             head: Duration::from_secs(10),
             idle: Duration::from_secs(60),
-            stalled_answer: Duration::from_secs(30),
-            answer_bytes: 16 * 1024,
+            stalled_response: Duration::from_secs(30),
+            response_bytes: 16 * 1024,
+            unread_per_address: 64,
+            unread: 1024,
             detached: 1024,
             http1_buffer: 64 * 1024,
-            http2_streams: 100,
+            http2_streams: 16,
             http2_header_list: 16 * 1024,
             http2_ping: Duration::from_secs(20),
             http2_pong: Duration::from_secs(10),
@@ -86,8 +99,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits that the process can keep with the descriptors that it has.
-    pub(super) fn fitted(mut self, descriptors: Descriptors) -> Self {
+    /// Returns the limits with at most as many connections as there are descriptors for.
+    pub(super) fn fit_to(mut self, descriptors: Descriptors) -> Self {
         let left = descriptors
             .limit
             .saturating_sub(RESERVED_DESCRIPTORS)
@@ -97,13 +110,38 @@ impl Limits {
         self
     }
 
-    /// The shortest of the times: looking at a connection this often misses none of them.
+    /// Returns the shortest timeout. Connections are checked this often, so that no deadline is missed.
     pub(super) fn tick(&self) -> Duration {
         self.first_request
             .min(self.head)
             .min(self.idle)
-            .min(self.stalled_answer)
+            .min(self.stalled_response)
             .max(Duration::from_millis(1))
+    }
+}
+
+/// The process's limit of file descriptors. Each connection needs one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Descriptors {
+    /// The limit at the start of the process.
+    pub before: u64,
+    /// The current limit.
+    pub limit: u64,
+}
+
+impl Descriptors {
+    /// Raises the soft limit to the hard limit, or keeps it if the operating system rejects the change. The usual soft limit of
+    /// 1,024 protects programs that call `select`; this program does not call it.
+    ///
+    /// # Errors
+    /// If the limits cannot be read.
+    pub fn raise() -> io::Result<Self> {
+        let (before, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        let limit = match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
+            Ok(()) => hard,
+            Err(_) => before,
+        };
+        Ok(Descriptors { before, limit })
     }
 }
 
@@ -112,9 +150,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_leave_descriptors_for_the_rest_and_an_address_gets_half_at_most() {
+    fn connections_leave_descriptors_for_other_uses_and_a_network_gets_at_most_half() {
         let fitted = |limit| {
-            let limits = Limits::default().fitted(Descriptors { before: limit, limit });
+            let limits = Limits::default().fit_to(Descriptors { before: limit, limit });
             (limits.connections, limits.connections_per_address)
         };
         assert_eq!(fitted(20_000), (4096, 512));

@@ -1,4 +1,4 @@
-//! A request's body, of which the listener learns how much was left unread.
+//! A request's body that returns its unread rest to the listener.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-/// Where a body that was dropped before its end goes.
+/// Receives a body that was dropped before its end.
 pub(super) type Leftover = Arc<Mutex<Option<Incoming>>>;
 
 /// A request's body.
@@ -18,7 +18,7 @@ pub struct RequestBody {
 }
 
 impl RequestBody {
-    /// The body, and where what is not read of it will be found; `None` when there is nothing to read.
+    /// Returns the body and the place where its unread rest will be found. The latter is `None` for an empty body.
     pub(super) fn new(incoming: Incoming) -> (Self, Option<Leftover>) {
         if incoming.is_end_stream() {
             let empty = RequestBody {
@@ -36,7 +36,7 @@ impl RequestBody {
     }
 }
 
-/// Takes out what was left unread.
+/// Takes the unread rest of a body.
 pub(super) fn take(leftover: &Leftover) -> Option<Incoming> {
     leftover.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

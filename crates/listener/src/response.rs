@@ -1,78 +1,20 @@
-//! An answer on its way out: how much of it waits for the peer, and since when.
+//! A response's body that measures how fast the peer reads it.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::pulse::InFlight;
+use super::activity::{InFlight, ResponseProgress};
 
-/// An answer's bytes between the handler and the peer. The clock runs only while some of them wait: a handler that takes
-/// its time is not the peer's fault.
-#[derive(Debug)]
-pub(super) struct Answer {
-    request: InFlight,
-    /// How many bytes the peer must take for the clock to start anew.
-    enough: u64,
-    waiting: AtomicU64,
-    since: AtomicU64,
-    taken: AtomicU64,
-}
-
-impl Answer {
-    fn start(request: InFlight, enough: u64) -> Arc<Self> {
-        let answer = Arc::new(Answer {
-            request,
-            enough,
-            waiting: AtomicU64::new(0),
-            since: AtomicU64::new(0),
-            taken: AtomicU64::new(0),
-        });
-        answer.request.pulse().add_answer(&answer);
-        answer
-    }
-
-    /// Since when bytes have been waiting for the peer without its taking enough; `None` while none wait.
-    pub fn waiting_since(&self) -> Option<u64> {
-        (self.waiting.load(Relaxed) > 0).then(|| self.since.load(Relaxed))
-    }
-
-    fn restart(&self) {
-        self.taken.store(0, Relaxed);
-        self.since.store(self.request.pulse().clock().now(), Relaxed);
-    }
-
-    fn hand_out(&self, bytes: u64) {
-        if self.waiting.load(Relaxed) == 0 {
-            self.restart();
-        }
-        self.waiting.fetch_add(bytes, Relaxed);
-    }
-
-    fn taken(&self, bytes: u64) {
-        let left = self.waiting.fetch_sub(bytes, Relaxed) - bytes;
-        if left == 0 || self.taken.fetch_add(bytes, Relaxed) + bytes >= self.enough {
-            self.restart();
-        }
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        self.request.pulse().forget_ended_answers();
-    }
-}
-
-/// Bytes of an answer. hyper and h2 advance them as the socket takes them, and drop them when they are out: so the
-/// request ends when its last byte has left, not when some buffer has it.
+/// Bytes of a response. hyper and h2 advance them as the socket accepts them, and drop them once they are sent. So the request
+/// ends when its last byte was sent, not when it was buffered.
 #[derive(Debug)]
 pub(super) struct CountedBytes {
     bytes: Bytes,
-    answer: Arc<Answer>,
+    progress: Arc<ResponseProgress>,
 }
 
 impl Buf for CountedBytes {
@@ -86,53 +28,53 @@ impl Buf for CountedBytes {
 
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
-        self.answer.taken(count as u64);
+        self.progress.record_sent(count as u64);
     }
 }
 
 impl Drop for CountedBytes {
     fn drop(&mut self) {
         if self.bytes.has_remaining() {
-            self.answer.waiting.fetch_sub(self.bytes.remaining() as u64, Relaxed);
+            self.progress.discard_unsent(self.bytes.remaining() as u64);
         }
     }
 }
 
-/// The body of an answer, watched.
+/// A response's body that records its progress.
 #[derive(Debug)]
-pub(super) struct Tracked<B>(State<B>);
+pub(super) struct TrackedBody<B>(State<B>);
 
 #[derive(Debug)]
 enum State<B> {
-    /// Nothing but a head; the request ends when hyper has it.
+    /// No body; the request ends when hyper has the head.
     Empty {
         _request: InFlight,
     },
     Body {
         body: B,
-        answer: Arc<Answer>,
+        progress: Arc<ResponseProgress>,
     },
 }
 
-impl<B: Body> Tracked<B> {
-    /// A body of which the peer must take `enough` bytes for its clock to start anew; the request ends with it.
-    pub fn new(body: B, request: InFlight, enough: u64) -> Self {
+impl<B: Body> TrackedBody<B> {
+    /// Wraps a body. The peer's time restarts after `restart_after` sent bytes, and the request ends with the body.
+    pub fn new(body: B, request: InFlight, restart_after: u64) -> Self {
         if body.is_end_stream() {
             return Self::empty(request);
         }
-        Tracked(State::Body {
+        TrackedBody(State::Body {
             body,
-            answer: Answer::start(request, enough),
+            progress: ResponseProgress::start(request, restart_after),
         })
     }
 
-    /// No body.
+    /// Returns an empty body.
     pub fn empty(request: InFlight) -> Self {
-        Tracked(State::Empty { _request: request })
+        TrackedBody(State::Empty { _request: request })
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Tracked<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     type Data = CountedBytes;
     type Error = B::Error;
 
@@ -140,17 +82,17 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Tracked<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let State::Body { body, answer } = &mut self.0 else {
+        let State::Body { body, progress } = &mut self.0 else {
             return Poll::Ready(None);
         };
         let frame = ready!(Pin::new(body).poll_frame(cx));
         Poll::Ready(frame.map(|frame| {
             frame.map(|frame| {
                 frame.map_data(|bytes| {
-                    answer.hand_out(bytes.len() as u64);
+                    progress.add_unsent(bytes.len() as u64);
                     CountedBytes {
                         bytes,
-                        answer: answer.clone(),
+                        progress: progress.clone(),
                     }
                 })
             })

@@ -1,4 +1,4 @@
-//! A listener at work, and its end.
+//! A running listener and its shutdown.
 
 use std::future::Future;
 use std::io;
@@ -15,24 +15,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::counts::Tally;
-use super::pulse::Order;
+use super::activity::Command;
+use super::counts::Metrics;
 use super::request::RequestBody;
 use super::{BoxError, Shared, accept};
 
-/// What is aborted is waited for this long; what does not yield by then blocks its thread, and nothing helps.
-const ABORTING: Duration = Duration::from_secs(5);
+/// How long a stop waits for aborted tasks. A task that takes longer blocks its thread and cannot be aborted.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A listener at work. Dropped without [`Running::stop`], it ends everything at once.
+/// A running listener. Dropping it without [`Running::stop`] aborts all connections and requests at once.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it listens.
+    /// The bound address.
     pub address: SocketAddr,
     shared: Arc<Shared>,
     accepting: JoinHandle<()>,
 }
 
-/// Begins to accept: each connection goes through `handshake`, each of its requests to `handler`.
+/// Starts accepting connections. Each connection passes `handshake`, and each of its requests is passed to `handler`.
 pub(super) fn start<K, S, T, H, F, B>(
     tcp: TcpListener,
     address: SocketAddr,
@@ -50,7 +50,14 @@ where
     B::Error: Into<BoxError>,
 {
     let shared = Arc::new(shared);
-    let accepting = tokio::spawn(accept::accept(tcp, shared.clone(), handshake, handler));
+    let accepting = accept::accept(tcp, shared.clone(), handshake, handler);
+    let watched = shared.clone();
+    let accepting = tokio::spawn(async move {
+        tokio::select! {
+            () = accepting => {}
+            () = watched.slots.limit_unread(&watched.limits, &watched.counts) => {}
+        }
+    });
     Running {
         address,
         shared,
@@ -58,45 +65,46 @@ where
     }
 }
 
-/// Tells what a listener has done.
+/// A handle that reads the counts of a listener.
 #[derive(Clone, Debug)]
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// As [`Running::tally`].
-    pub fn tally(&self) -> Tally {
-        self.0.tally()
+    /// Returns the current counts, like [`Running::metrics`].
+    pub fn metrics(&self) -> Metrics {
+        self.0.metrics()
     }
 }
 
 impl Shared {
-    fn tally(&self) -> Tally {
-        self.counts.tally(self.seats.count(), self.detached.load(Acquire))
+    fn metrics(&self) -> Metrics {
+        self.counts.metrics(self.slots.count(), self.detached.load(Acquire))
     }
 }
 
 impl Running {
-    /// What is, and what has happened since the start.
-    pub fn tally(&self) -> Tally {
-        self.shared.tally()
+    /// Returns the current counts.
+    pub fn metrics(&self) -> Metrics {
+        self.shared.metrics()
     }
 
-    /// Tells the tally for as long as it is kept, and keeps nothing at work.
+    /// Returns a handle that reads the counts. It does not keep the listener running.
     pub fn watch(&self) -> Watch {
         Watch(self.shared.clone())
     }
 
-    /// Takes no more connections and no more requests, closes what is idle, and lets requests under way finish until
-    /// `deadline`, those whose clients have gone included. Returns whether all did; the rest is aborted.
+    /// Stops accepting connections. Responds to all requests that have arrived, including those in the operating system's
+    /// buffers and on connections in the backlog, and closes idle connections. Waits until `deadline` for running requests,
+    /// including detached ones, and aborts the rest. Returns whether all requests finished.
     pub async fn stop(mut self, deadline: Duration) -> bool {
-        self.accepting.abort();
+        self.shared.stopping.cancel();
         let _ = (&mut self.accepting).await;
-        self.shared.seats.order(Order::Finish);
+        self.shared.slots.send(Command::Finish);
         self.shared.tasks.close();
         let all = timeout(deadline, self.shared.tasks.wait()).await.is_ok();
         if !all {
             self.abort();
-            let _ = timeout(ABORTING, self.shared.tasks.wait()).await;
+            let _ = timeout(ABORT_TIMEOUT, self.shared.tasks.wait()).await;
         }
         self.shared.counts.log_pending();
         all
@@ -105,7 +113,7 @@ impl Running {
     fn abort(&self) {
         self.accepting.abort();
         self.shared.abort.cancel();
-        self.shared.seats.order(Order::Abort);
+        self.shared.slots.send(Command::Abort);
     }
 }
 

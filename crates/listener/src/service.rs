@@ -1,5 +1,5 @@
-//! A request between hyper and its handler: finished when the client goes, survived when it panics, and not cut short
-//! when it answers early.
+//! The call of the handler for a request. The handler may panic, runs to its end if the client disconnects, and may respond before
+//! it has read the body.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -19,34 +19,34 @@ use hyper::body::{Body, Incoming};
 use hyper::service::Service;
 
 use super::Shared;
+use super::activity::{Activity, InFlight};
 use super::counts::Event;
-use super::pulse::{InFlight, Pulse};
 use super::request::{self, Leftover, RequestBody};
-use super::response::Tracked;
+use super::response::TrackedBody;
 
-/// An unread rest of at most this many bytes is read behind the answer, so that the connection can be kept: a refusal of
-/// a small request must not cost a new connection.
-const SMALL_REST: u64 = 64 * 1024;
+/// The maximum size of the unread rest of a body that is read after the response. Rejecting a small request then does not cost
+/// a new connection.
+const MAX_UNREAD_REST: u64 = 64 * 1024;
 
-/// What answers the requests of one connection.
-pub(super) struct Door<H> {
+/// The hyper service of one connection.
+pub(super) struct ConnectionService<H> {
     pub shared: Arc<Shared>,
-    pub pulse: Arc<Pulse>,
+    pub activity: Arc<Activity>,
     pub peer: SocketAddr,
     pub handler: Arc<H>,
 }
 
 type Work<B> = Pin<Box<dyn Future<Output = Result<Response<B>, Box<dyn Any + Send>>> + Send>>;
 
-impl<H, F, B> Service<Request<Incoming>> for Door<H>
+impl<H, F, B> Service<Request<Incoming>> for ConnectionService<H>
 where
     H: Fn(SocketAddr, Request<RequestBody>) -> F + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes> + Send + Unpin + 'static,
 {
-    type Response = Response<Tracked<B>>;
+    type Response = Response<TrackedBody<B>>;
     type Error = Infallible;
-    type Future = Serving<B>;
+    type Future = RequestFuture<B>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let version = request.version();
@@ -54,15 +54,14 @@ where
         let (parts, incoming) = request.into_parts();
         let (body, leftover) = RequestBody::new(incoming);
         let (handler, peer) = (self.handler.clone(), self.peer);
-        // The handler is called inside, so that a panic of the function itself is caught as well.
+        // Called inside the future, so that a panic of the handler function itself is caught as well.
         let work = async move { handler(peer, Request::from_parts(parts, body)).await };
-        Serving {
+        RequestFuture {
             shared: self.shared.clone(),
-            in_flight: Some(self.pulse.begin(version == Version::HTTP_2)),
+            in_flight: Some(self.activity.begin(version == Version::HTTP_2)),
             leftover,
-            // HTTP/1.0 closes unless told otherwise, and an expected 100 that never came leaves open whether the body will
-            // come: neither connection can be kept.
-            may_keep: version == Version::HTTP_11 && !expects,
+            // HTTP/1.0 closes by default. After an expected 100 that was not sent, the client may or may not send its body.
+            may_keep_alive: version == Version::HTTP_11 && !expects,
             version,
             work: Some(Box::pin(AssertUnwindSafe(work).catch_unwind())),
             started: false,
@@ -70,22 +69,22 @@ where
     }
 }
 
-/// A request at work. The handler runs in its connection's task and is handed to a task of its own only when the connection
-/// goes: what has been started is finished, and nobody pays for that as long as everybody stays.
-pub(super) struct Serving<B: 'static> {
+/// A running request. The handler runs in its connection's task, and is moved to a separate task only if the connection closes
+/// before it has finished.
+pub(super) struct RequestFuture<B: 'static> {
     shared: Arc<Shared>,
     in_flight: Option<InFlight>,
     leftover: Option<Leftover>,
-    may_keep: bool,
+    may_keep_alive: bool,
     version: Version,
     work: Option<Work<B>>,
     started: bool,
 }
 
-impl<B: 'static> Unpin for Serving<B> {}
+impl<B: 'static> Unpin for RequestFuture<B> {}
 
-impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for Serving<B> {
-    type Output = Result<Response<Tracked<B>>, Infallible>;
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for RequestFuture<B> {
+    type Output = Result<Response<TrackedBody<B>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
@@ -99,20 +98,24 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for Serving<B> {
             return Poll::Pending;
         };
         let rest = this.leftover.take().and_then(|leftover| request::take(&leftover));
-        let closes = rest.is_some_and(|rest| this.settle(rest, &in_flight, cx));
+        let closes = rest.is_some_and(|rest| this.finish_body(rest, &in_flight, cx));
         let mut response = match outcome {
             Ok(response) => {
                 let (parts, body) = response.into_parts();
-                Response::from_parts(parts, Tracked::new(body, in_flight, this.shared.limits.answer_bytes))
+                Response::from_parts(
+                    parts,
+                    TrackedBody::new(body, in_flight, this.shared.limits.response_bytes),
+                )
             }
             Err(_) => {
-                this.shared.counts.note(Event::Panicked);
-                let mut response = Response::new(Tracked::empty(in_flight));
+                this.shared.counts.record(Event::Panicked);
+                let mut response = Response::new(TrackedBody::empty(in_flight));
                 *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
                 response
             }
         };
-        if closes {
+        let is_last = this.version != Version::HTTP_2 && this.shared.stopping.is_cancelled();
+        if closes || is_last {
             response
                 .headers_mut()
                 .insert(CONNECTION, HeaderValue::from_static("close"));
@@ -121,39 +124,40 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for Serving<B> {
     }
 }
 
-impl<B: 'static> Serving<B> {
-    /// Sees to what the handler left unread of the body; returns whether the connection must end with the answer.
-    fn settle(&self, mut rest: Incoming, in_flight: &InFlight, cx: &mut Context<'_>) -> bool {
+impl<B: 'static> RequestFuture<B> {
+    /// Handles the part of the body that the handler did not read. Returns whether the connection must close after the
+    /// response.
+    fn finish_body(&self, mut rest: Incoming, in_flight: &InFlight, cx: &mut Context<'_>) -> bool {
         if self.version == Version::HTTP_2 {
-            // Dropped, it makes h2 give the window back and, behind the answer, reset the stream with NO_ERROR.
+            // Dropping the rest makes h2 release the window and reset the stream with NO_ERROR after the response.
             return false;
         }
-        if !self.may_keep || rest.size_hint().upper().is_none_or(|left| left > SMALL_REST) {
-            in_flight.pulse().leave_unread();
+        if !self.may_keep_alive || rest.size_hint().upper().is_none_or(|left| left > MAX_UNREAD_REST) {
+            in_flight.activity().mark_body_unread();
             return true;
         }
-        // What came together with the head is here already.
+        // The part that arrived together with the head is available immediately.
         while let Poll::Ready(frame) = Pin::new(&mut rest).poll_frame(cx) {
             if !matches!(frame, Some(Ok(_))) {
                 return false;
             }
         }
-        let request = in_flight.pulse().begin(false);
+        let request = in_flight.activity().begin(false);
         let time = self.shared.limits.linger_pause;
         self.shared.tasks.spawn(async move {
-            // The connection ends where the rest does not come in time: hyper closes one whose body nobody reads.
+            // If the rest does not arrive in time, it is dropped, and hyper closes a connection whose body was not read.
             let drained = tokio::time::timeout(time, async { while let Some(Ok(_)) = rest.frame().await {} });
             if drained.await.is_err() {
-                request.pulse().leave_unread();
+                request.activity().mark_body_unread();
             }
         });
         false
     }
 }
 
-impl<B: 'static> Drop for Serving<B> {
+impl<B: 'static> Drop for RequestFuture<B> {
     fn drop(&mut self) {
-        // What has not begun leaves nothing half-done.
+        // A handler that was never polled has done nothing that must be finished.
         let Some(work) = self.work.take().filter(|_| self.started) else {
             return;
         };

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::key::{self, Key};
 use crate::names;
 use crate::output::{Output, list};
-use crate::session::{Change, Changed, Session};
+use crate::session::{Change, Changed, Query, Session};
 
 partner_api_store::statement! {
     /// Serializes changes to one list.
@@ -79,7 +79,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Enforce => "enforce",
             Self::Report => "report",
@@ -111,7 +111,7 @@ impl Command {
             Self::List(args) => {
                 let connection = session.read().await?;
                 let found = names::key(&connection, &args.key).await?;
-                let key = key::one(&connection, &found.id).await?;
+                let key = key::load_one(&connection, &found.id).await?;
                 let facts = facts(&key);
                 Ok(Output::facts(&key, &facts))
             }
@@ -146,7 +146,7 @@ async fn current(change: &Change<'_>, id: &str) -> Result<Vec<IpNet>, Failure> {
         Some(row) => row.try_get("allowlist")?,
         None => Vec::new(),
     };
-    let unusable = |text: &String| Failure::Refused(format!("`{text}` in the list of key {id} is not a CIDR block"));
+    let unusable = |text: &String| Failure::Rejected(format!("`{text}` in the list of key {id} is not a CIDR block"));
     texts
         .iter()
         .map(|text| text.parse().map_err(|_| unusable(text)))
@@ -163,21 +163,21 @@ async fn set(
     session
         .change(command, async |change| {
             let found = names::key(change, &args.key).await?;
-            let before = key::one(change, &found.id).await?;
+            let before = key::load_one(change, &found.id).await?;
             let old = current(change, &found.id).await?;
             let mut new = old.clone();
             alter(&mut new, &args.blocks);
             new.sort();
             new.dedup();
-            let gone: Vec<_> = old.iter().filter(|block| !new.contains(block)).map(ToString::to_string).collect();
-            let come: Vec<_> = new.iter().filter(|block| !old.contains(block)).map(ToString::to_string).collect();
-            if gone.is_empty() && come.is_empty() {
+            let dropped: Vec<_> = old.iter().filter(|block| !new.contains(block)).map(ToString::to_string).collect();
+            let added: Vec<_> = new.iter().filter(|block| !old.contains(block)).map(ToString::to_string).collect();
+            if dropped.is_empty() && added.is_empty() {
                 let what = format!("There was nothing to change in the allowlist of {}.", found.id);
                 let facts = facts(&before);
-                return Ok(Changed::nothing("allowlist", found.id, what, before).facts(facts));
+                return Ok(Changed::unchanged("allowlist", found.id, what, before).facts(facts));
             }
             if new.is_empty() && !admit_all {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "an empty list admits every address; add the remaining blocks before you remove the last one of {}, or \
                      use --admit-all",
                     found.id
@@ -185,14 +185,14 @@ async fn set(
             }
             let texts: Vec<_> = new.iter().map(ToString::to_string).collect();
             change.execute(SET, &[&found.id, &texts]).await?;
-            let after = key::one(change, &found.id).await?;
+            let after = key::load_one(change, &found.id).await?;
             let mut undo = Vec::new();
-            if !gone.is_empty() {
-                undo.push(format!("partner-api allowlist add {} {}", found.id, gone.join(" ")));
+            if !dropped.is_empty() {
+                undo.push(format!("partner-api allowlist add {} {}", found.id, dropped.join(" ")));
             }
-            if !come.is_empty() {
+            if !added.is_empty() {
                 let all = if old.is_empty() { " --admit-all" } else { "" };
-                undo.push(format!("partner-api allowlist remove {} {}{all}", found.id, come.join(" ")));
+                undo.push(format!("partner-api allowlist remove {} {}{all}", found.id, added.join(" ")));
             }
             let what = format!("The list of {} was changed. Every replica applies it within 5 s.", found.id);
             let facts = facts(&after);
@@ -208,9 +208,9 @@ async fn mode(session: &Session, args: &ModeArgs) -> Result<Output, Failure> {
     session
         .change("allowlist mode", async |change| {
             let found = names::key(change, &args.key).await?;
-            let before = key::one(change, &found.id).await?;
-            let changed = change.execute(MODE, &[&found.id, &args.mode.word()]).await? > 0;
-            let after = key::one(change, &found.id).await?;
+            let before = key::load_one(change, &found.id).await?;
+            let changed = change.execute(MODE, &[&found.id, &args.mode.as_str()]).await? > 0;
+            let after = key::load_one(change, &found.id).await?;
             let facts = facts(&after);
             let what = match args.mode {
                 Mode::Enforce => format!("Addresses outside the allowlist of {} are rejected.", found.id),
@@ -220,7 +220,7 @@ async fn mode(session: &Session, args: &ModeArgs) -> Result<Output, Failure> {
                 ),
             };
             if !changed {
-                return Ok(Changed::nothing("allowlist", found.id, what, after).facts(facts));
+                return Ok(Changed::unchanged("allowlist", found.id, what, after).facts(facts));
             }
             let undo = format!("partner-api allowlist mode {} {}", found.id, before.allowlist_mode);
             Ok(Changed::of("allowlist", found.id, what, after)

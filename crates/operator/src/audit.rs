@@ -1,20 +1,16 @@
-//! The append-only audit log: who changed what, when, and from where (OPS-1).
+//! The commands that read the append-only audit log: who changed what, when, and from where (OPS-1).
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use nix::unistd::{Uid, User, gethostname};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::output::{Output, Row};
-use crate::session::{Change, Changed, Session};
+use crate::session::Session;
 use crate::when;
 
 partner_api_store::statement! {
-    /// The database adds its role and the client's address.
-    RECORD = "INSERT INTO audit_log (actor, host, command, kind, subject, action, undo, before, after) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     LIST = "SELECT occurred_at, actor, database_role, host, host(address) AS address, command, kind, subject, action, undo, before, after \
             FROM audit_log \
             WHERE ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR subject = $2) \
@@ -62,32 +58,6 @@ impl Command {
     }
 }
 
-/// The operating system's account and the machine that run a command.
-#[derive(Debug)]
-pub struct Actor {
-    name: String,
-    host: String,
-}
-
-impl Actor {
-    /// The account of this process; under sudo, the original account.
-    pub fn of_this_process() -> Self {
-        let account = || {
-            let id = Uid::current();
-            match User::from_uid(id) {
-                Ok(Some(user)) => user.name,
-                _ => format!("uid {id}"),
-            }
-        };
-        let before_sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
-        let host = gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
-        Self {
-            name: before_sudo.map_or_else(account, |name| format!("{name} (as {})", account())),
-            host,
-        }
-    }
-}
-
 /// A recorded change.
 #[derive(Debug, Serialize)]
 struct Entry {
@@ -121,58 +91,6 @@ impl Row for Entry {
             self.what.clone(),
         ]
     }
-}
-
-/// Records a change made by a dedicated session, within its transaction.
-pub(crate) async fn record_part(
-    transaction: &tokio_postgres::Transaction<'_>,
-    actor: &Actor,
-    command: &str,
-    subject: &str,
-    what: &str,
-    after: &Value,
-) -> Result<(), tokio_postgres::Error> {
-    let undo = "cannot be undone with a command: correct the file and import it again with --update";
-    let before = None::<Value>;
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
-        &actor.name,
-        &actor.host,
-        &command,
-        &command,
-        &subject,
-        &what,
-        &undo,
-        &before,
-        &after,
-    ];
-    transaction.execute(RECORD.sql(), &parameters).await?;
-    Ok(())
-}
-
-/// Records a change within its transaction.
-pub(crate) async fn record<T>(
-    change: &Change<'_>,
-    actor: &Actor,
-    command: &str,
-    changed: &Changed<T>,
-) -> Result<(), Failure> {
-    change
-        .execute(
-            RECORD,
-            &[
-                &actor.name,
-                &actor.host,
-                &command,
-                &changed.kind,
-                &changed.id,
-                &changed.what,
-                &changed.undo,
-                &changed.before,
-                &changed.after,
-            ],
-        )
-        .await?;
-    Ok(())
 }
 
 async fn list(session: &Session, args: &ListArgs) -> Result<Output, Failure> {

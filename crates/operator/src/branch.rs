@@ -9,8 +9,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::names::{self, quoted};
 use crate::output::{Output, Row, yes};
-use crate::query::Query;
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Query, Session};
 
 partner_api_store::statement! {
     /// Branches with the same code: a measurement is rejected if its partner sees several of them (MEA-1).
@@ -176,9 +175,9 @@ async fn load(query: &impl Query, organization: Option<Uuid>, id: Option<Uuid>) 
         .collect()
 }
 
-async fn one(query: &impl Query, id: Uuid) -> Result<Branch, Failure> {
-    let gone = || Failure::Refused("the branch was removed in the meantime".to_owned());
-    load(query, None, Some(id)).await?.pop().ok_or_else(gone)
+async fn load_one(query: &impl Query, id: Uuid) -> Result<Branch, Failure> {
+    let removed = || Failure::Rejected("the branch was removed in the meantime".to_owned());
+    load(query, None, Some(id)).await?.pop().ok_or_else(removed)
 }
 
 async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure> {
@@ -194,7 +193,7 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
             for row in change.query(SAME_CODE, &[&folded]).await? {
                 let slug: String = row.try_get("slug")?;
                 if slug == organization.slug {
-                    return Err(Failure::Refused(format!(
+                    return Err(Failure::Rejected(format!(
                         "`{slug}` already has a branch `{}`; change it with: partner-api branch set {slug} {}",
                         row.try_get::<_, String>("code")?,
                         quoted(&args.code)
@@ -219,7 +218,7 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
                     ],
                 )
                 .await?;
-            let branch = one(change, id).await?;
+            let branch = load_one(change, id).await?;
             let mut what = format!("Branch `{}` of `{}` was created.", args.code, organization.slug);
             if !elsewhere.is_empty() {
                 what.push_str(&format!(
@@ -247,7 +246,7 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
         .change("branch set", async |change| {
             let organization = names::organization(change, &args.organization).await?;
             let found = names::branch(change, &organization, &args.branch).await?;
-            let before = one(change, found.id).await?;
+            let before = load_one(change, found.id).await?;
             let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
                 &found.id,
                 &args.name,
@@ -258,7 +257,7 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
                 &args.telephone,
             ];
             let changed = change.execute(SET, &parameters).await? > 0;
-            let after = one(change, found.id).await?;
+            let after = load_one(change, found.id).await?;
             let works = if after.is_active { "active" } else { "not active" };
             let mut what = format!(
                 "Branch `{}` of `{}`: `{}`, {} {}, {works}",
@@ -271,7 +270,7 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
             }
             what.push('.');
             if !changed {
-                return Ok(Changed::nothing("branch", found.id, what, after));
+                return Ok(Changed::unchanged("branch", found.id, what, after));
             }
             let mut undo = format!("partner-api branch set {} {}", organization.slug, quoted(&found.code));
             for (flag, old, new) in [

@@ -1,4 +1,4 @@
-//! Exports data to files that [`import`](crate::import) reads. Importing a file where it was exported changes nothing.
+//! Exports data to files that [`import`](crate::import) reads. Importing a file into its source database changes nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -108,7 +108,7 @@ pub async fn run(args: &ExportArgs) -> Result<(), Failure> {
     if !args.force
         && let Some(file) = files(args).into_iter().map(|(_, file)| file).find(|file| file.exists())
     {
-        return Err(Failure::Refused(format!(
+        return Err(Failure::Rejected(format!(
             "{} already exists; nothing was written. Use --force to overwrite it",
             file.display()
         )));
@@ -119,10 +119,10 @@ pub async fn run(args: &ExportArgs) -> Result<(), Failure> {
     .await
 }
 
-/// The selected kinds, each with its file.
+/// Returns the selected kinds, each with its file.
 fn files(args: &ExportArgs) -> Vec<(&'static Kind, PathBuf)> {
     let is_wanted = |of: &Kind| args.kind.is_empty() || args.kind.iter().any(|wanted| wanted.0.name == of.name);
-    let file = |kind: &Kind| args.target.join(format!("{}.{}", kind.name, args.format.ending()));
+    let file = |kind: &Kind| args.target.join(format!("{}.{}", kind.name, args.format.extension()));
     KINDS
         .iter()
         .filter(|kind| is_wanted(kind))
@@ -147,7 +147,7 @@ async fn export(session: &Session, args: &ExportArgs, is_standard_output: bool) 
         // Signals end the process: there is nothing to clean up, and the reader may never continue.
         for (kind, _) in files(args) {
             match write(&transaction, kind, args, organization, io::stdout()).await {
-                // A reader that has gone, such as `head`, is no error.
+                // A reader that closes the pipe, such as `head`, is not an error.
                 Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
                 written => written?,
             };
@@ -232,7 +232,7 @@ async fn write(
 ) -> Result<u64, Failure> {
     let failed = Failure::Output;
     let progress = Progress::endless(format!("writing {}", kind.name));
-    let mut out = Sheet::new(BufWriter::with_capacity(BUFFER, target), kind, args.format);
+    let mut out = OutputFile::new(BufWriter::with_capacity(BUFFER, target), kind, args.format);
     out.header().map_err(failed)?;
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&organization, &args.since];
     let rows = transaction.query_raw(&kind.read(), parameters).await?;
@@ -251,43 +251,43 @@ async fn write(
 }
 
 /// A file of one kind.
-struct Sheet<W: Write> {
-    out: Out<W>,
+struct OutputFile<W: Write> {
+    out: Writer<W>,
     kind: &'static Kind,
 }
 
-enum Out<W: Write> {
+enum Writer<W: Write> {
     Ndjson(W),
     Csv(Box<csv::Writer<W>>),
 }
 
-impl<W: Write> Sheet<W> {
+impl<W: Write> OutputFile<W> {
     fn new(target: W, kind: &'static Kind, format: Format) -> Self {
         let out = match format {
-            Format::Ndjson => Out::Ndjson(target),
-            Format::Csv => Out::Csv(Box::new(csv::Writer::from_writer(target))),
+            Format::Ndjson => Writer::Ndjson(target),
+            Format::Csv => Writer::Csv(Box::new(csv::Writer::from_writer(target))),
         };
         Self { out, kind }
     }
 
     fn header(&mut self) -> io::Result<()> {
         match &mut self.out {
-            Out::Ndjson(_) => Ok(()),
-            Out::Csv(csv) => Ok(csv.write_record(self.kind.fields.iter().map(|field| field.name))?),
+            Writer::Ndjson(_) => Ok(()),
+            Writer::Csv(csv) => Ok(csv.write_record(self.kind.fields.iter().map(|field| field.name))?),
         }
     }
 
     fn line(&mut self, cells: &[Option<&str>]) -> io::Result<()> {
         match &mut self.out {
-            Out::Csv(csv) => Ok(csv.write_record(cells.iter().map(|cell| cell.unwrap_or_default()))?),
-            Out::Ndjson(out) => {
+            Writer::Csv(csv) => Ok(csv.write_record(cells.iter().map(|cell| cell.unwrap_or_default()))?),
+            Writer::Ndjson(out) => {
                 let mut begin = '{';
                 for (field, cell) in self.kind.fields.iter().zip(cells) {
                     write!(out, "{begin}\"{}\":", field.name)?;
                     begin = ',';
                     match cell {
                         None => out.write_all(b"null")?,
-                        Some(text) if is_bare(field.of) => out.write_all(text.as_bytes())?,
+                        Some(text) if is_json(field.of) => out.write_all(text.as_bytes())?,
                         Some(text) => serde_json::to_writer(&mut *out, text)?,
                     }
                 }
@@ -298,14 +298,14 @@ impl<W: Write> Sheet<W> {
 
     fn end(self) -> io::Result<()> {
         match self.out {
-            Out::Ndjson(mut out) => out.flush(),
-            Out::Csv(mut csv) => csv.flush(),
+            Writer::Ndjson(mut out) => out.flush(),
+            Writer::Csv(mut csv) => csv.flush(),
         }
     }
 }
 
-/// Whether a value's text is already JSON.
-fn is_bare(of: Type) -> bool {
+/// Returns whether a value's text is already JSON.
+fn is_json(of: Type) -> bool {
     matches!(
         of,
         Type::Integer { .. }

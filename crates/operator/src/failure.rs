@@ -9,16 +9,16 @@ use partner_api_store::pool::DedicatedError;
 use partner_api_store::secrets::MasterKeyError;
 use thiserror::Error;
 
-/// An error of an operator command. Each message says what is wrong and what to do about it.
+/// An error of an operator command. Each message describes the problem and its remedy.
 #[derive(Debug, Error)]
 pub enum Failure {
     /// An argument or option is not valid.
     #[error("{0}")]
     Usage(String),
-    /// Nothing has this name.
+    /// There is no object with this name.
     #[error("there is no {kind} `{name}`{}", suggested(.suggestions, *kind))]
     NotFound {
-        /// The kind of thing.
+        /// The kind of the object.
         kind: Kind,
         /// The name that was given.
         name: String,
@@ -27,7 +27,7 @@ pub enum Failure {
     },
     /// A rule forbids the command.
     #[error("{0}")]
-    Refused(String),
+    Rejected(String),
     /// The configuration is not valid.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -42,15 +42,15 @@ pub enum Failure {
     Dedicated(#[from] DedicatedError),
     /// Lines of a file are not valid. The message has the number, the field and the expected value of each.
     #[error("{0}")]
-    BadLines(String),
-    /// The command was interrupted; the message says what was kept.
+    InvalidLines(String),
+    /// The command was interrupted; the message says what was committed.
     #[error("{0}")]
     Stopped(String),
     /// A statement failed.
-    #[error("the database failed: {0}")]
+    #[error(transparent)]
     Db(#[from] DbError),
     /// The outcome of a commit is unknown.
-    #[error("the database did not answer in time, so the outcome is unknown; check with: partner-api audit list")]
+    #[error("the database did not respond in time, so the outcome is unknown; check with: partner-api audit list")]
     Unknown,
     /// A check of `doctor` failed; its result was printed.
     #[error("{0}")]
@@ -70,12 +70,12 @@ Exit codes:
   4  forbidden by a rule";
 
 impl Failure {
-    /// The exit code, as listed in [`EXIT_CODES`].
+    /// Returns the exit code, as listed in [`EXIT_CODES`].
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::BadLines(_) => 2,
+            Self::Usage(_) | Self::InvalidLines(_) => 2,
             Self::NotFound { .. } => 3,
-            Self::Refused(_) => 4,
+            Self::Rejected(_) => 4,
             Self::Config(_)
             | Self::Startup(_)
             | Self::MasterKey(_)
@@ -95,7 +95,7 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-/// The kinds of things that a name can refer to.
+/// The kinds of objects that a name can refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A partner.
@@ -141,7 +141,7 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// What to do if no name is similar.
+    /// Returns the advice for the case that no name is similar.
     fn advice(self) -> &'static str {
         match self {
             Self::Partner => "list them with: partner-api partner list",

@@ -8,8 +8,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::names::{self, quoted};
 use crate::output::{Output, Row};
-use crate::query::Query;
-use crate::session::{Change, Changed, Session};
+use crate::session::{Change, Changed, Query, Session};
 
 partner_api_store::statement! {
     LIST = "SELECT p.name AS partner, o.id AS organization_id, o.slug AS organization, g.all_branches, \
@@ -111,7 +110,7 @@ impl Grant {
         }
     }
 
-    /// The command that restores this grant.
+    /// Returns the command that restores this grant.
     fn command(&self) -> String {
         let mut command = format!(
             "partner-api grant add {} {}",
@@ -173,14 +172,19 @@ pub(crate) async fn load(query: &impl Query, partner: Option<Uuid>) -> Result<Ve
 }
 
 /// The named partner, organization and branches, with the partner's grants locked.
-struct Meant {
+struct Target {
     partner: names::Partner,
     organization: names::Organization,
     branches: Vec<names::Branch>,
     before: Option<Grant>,
 }
 
-async fn meant(change: &Change<'_>, partner: &str, organization: &str, codes: &[String]) -> Result<Meant, Failure> {
+async fn find_target(
+    change: &Change<'_>,
+    partner: &str,
+    organization: &str,
+    codes: &[String],
+) -> Result<Target, Failure> {
     let partner = names::partner(change, partner).await?;
     let organization = names::organization(change, organization).await?;
     let mut branches = Vec::new();
@@ -189,7 +193,7 @@ async fn meant(change: &Change<'_>, partner: &str, organization: &str, codes: &[
     }
     change.query(LOCK, &[&partner.id]).await?;
     let before = of(change, &partner, &organization).await?;
-    Ok(Meant {
+    Ok(Target {
         partner,
         organization,
         branches,
@@ -209,19 +213,19 @@ async fn of(
 async fn add(session: &Session, args: &AddArgs) -> Result<Output, Failure> {
     session
         .change("grant add", async |change| {
-            let meant = meant(change, &args.partner, &args.organization, &args.branches).await?;
-            let (partner, organization) = (&meant.partner, &meant.organization);
-            if let Some(before) = &meant.before
+            let target = find_target(change, &args.partner, &args.organization, &args.branches).await?;
+            let (partner, organization) = (&target.partner, &target.organization);
+            if let Some(before) = &target.before
                 && before.all_branches
                 && !args.branches.is_empty()
                 && !args.only
             {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "partner `{}` already sees all of `{}`; to restrict it to these branches, add --only",
                     organization.slug, partner.name
                 )));
             }
-            if meant.branches.is_empty() {
+            if target.branches.is_empty() {
                 change.execute(WHOLE, &[&partner.id, &organization.id]).await?;
                 change
                     .execute(NO_BRANCHES, &[&partner.id, &organization.id, &None::<Vec<Uuid>>])
@@ -233,10 +237,10 @@ async fn add(session: &Session, args: &AddArgs) -> Result<Output, Failure> {
                         .execute(NO_BRANCHES, &[&partner.id, &organization.id, &None::<Vec<Uuid>>])
                         .await?;
                 }
-                let ids: Vec<Uuid> = meant.branches.iter().map(|branch| branch.id).collect();
+                let ids: Vec<Uuid> = target.branches.iter().map(|branch| branch.id).collect();
                 change.execute(BRANCH, &[&partner.id, &organization.id, &ids]).await?;
             }
-            outcome(change, meant).await
+            outcome(change, target).await
         })
         .await
 }
@@ -244,14 +248,14 @@ async fn add(session: &Session, args: &AddArgs) -> Result<Output, Failure> {
 async fn remove(session: &Session, args: &RemoveArgs) -> Result<Output, Failure> {
     session
         .change("grant remove", async |change| {
-            let meant = meant(change, &args.partner, &args.organization, &args.branches).await?;
-            let (partner, organization) = (&meant.partner, &meant.organization);
-            let ids: Vec<Uuid> = meant.branches.iter().map(|branch| branch.id).collect();
-            let Some(before) = &meant.before else {
-                return outcome(change, meant).await;
+            let target = find_target(change, &args.partner, &args.organization, &args.branches).await?;
+            let (partner, organization) = (&target.partner, &target.organization);
+            let ids: Vec<Uuid> = target.branches.iter().map(|branch| branch.id).collect();
+            let Some(before) = &target.before else {
+                return outcome(change, target).await;
             };
             if !ids.is_empty() && before.all_branches {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "partner `{1}` sees all of `{0}`; list the branches to keep instead: partner-api grant add {2} {3} \
                      --only --branch CODE …",
                     organization.slug,
@@ -260,32 +264,32 @@ async fn remove(session: &Session, args: &RemoveArgs) -> Result<Output, Failure>
                     quoted(&organization.slug)
                 )));
             }
-            let all_gone = ids.is_empty()
+            let removes_all = ids.is_empty()
                 || before
                     .branches
                     .iter()
-                    .all(|code| meant.branches.iter().any(|gone| gone.code == *code));
-            if all_gone {
-                // Its branches go with it.
+                    .all(|code| target.branches.iter().any(|branch| branch.code == *code));
+            if removes_all {
+                // This also deletes its restriction to branches.
                 change.execute(REMOVE, &[&partner.id, &organization.id]).await?;
             } else {
                 change
                     .execute(NO_BRANCHES, &[&partner.id, &organization.id, &Some(ids)])
                     .await?;
             }
-            outcome(change, meant).await
+            outcome(change, target).await
         })
         .await
 }
 
 /// Compares the grant with the one before.
-async fn outcome(change: &Change<'_>, meant: Meant) -> Result<Changed<Option<Grant>>, Failure> {
-    let Meant {
+async fn outcome(change: &Change<'_>, target: Target) -> Result<Changed<Option<Grant>>, Failure> {
+    let Target {
         partner,
         organization,
         before,
         ..
-    } = meant;
+    } = target;
     let after = of(change, &partner, &organization).await?;
     let what = match &after {
         Some(grant) => format!(
@@ -301,7 +305,7 @@ async fn outcome(change: &Change<'_>, meant: Meant) -> Result<Changed<Option<Gra
     };
     let id = format!("{}/{}", partner.id, organization.id);
     if before == after {
-        return Ok(Changed::nothing(
+        return Ok(Changed::unchanged(
             "grant",
             id,
             format!("There was nothing to change: {what}"),

@@ -11,8 +11,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::names::{self, quoted};
 use crate::output::{Output, Row, list, to_json};
-use crate::query::Query;
-use crate::session::{Change, Changed, Session};
+use crate::session::{Change, Changed, Query, Session};
 use crate::when;
 
 partner_api_store::statement! {
@@ -102,8 +101,8 @@ impl Inspector {
         format!("insp_…{}", self.token_hint)
     }
 
-    /// The command that creates a similar inspector.
-    fn again(&self) -> String {
+    /// Returns the command that creates a similar inspector.
+    fn recreate_command(&self) -> String {
         let branches: String = self
             .branches
             .iter()
@@ -164,7 +163,7 @@ impl Command {
     }
 }
 
-/// The organization, if one was given.
+/// Returns the organization, if one was given.
 async fn organization(query: &impl Query, text: Option<&str>) -> Result<Option<names::Organization>, Failure> {
     match text {
         Some(text) => Ok(Some(names::organization(query, text).await?)),
@@ -196,19 +195,19 @@ async fn load(
 }
 
 /// Loads the inspector with this ID.
-async fn one(query: &impl Query, id: Uuid) -> Result<Inspector, Failure> {
-    let gone = || Failure::Refused("the inspector was removed in the meantime".to_owned());
-    load(query, None, Some(id), true).await?.pop().ok_or_else(gone)
+async fn load_one(query: &impl Query, id: Uuid) -> Result<Inspector, Failure> {
+    let removed = || Failure::Rejected("the inspector was removed in the meantime".to_owned());
+    load(query, None, Some(id), true).await?.pop().ok_or_else(removed)
 }
 
 /// Finds an inspector.
-async fn meant(query: &impl Query, args: &InspectorArgs) -> Result<Inspector, Failure> {
+async fn find(query: &impl Query, args: &InspectorArgs) -> Result<Inspector, Failure> {
     let organization = organization(query, args.organization.as_deref()).await?;
     let id = names::inspector(query, organization.as_ref(), &args.inspector).await?;
-    one(query, id).await
+    load_one(query, id).await
 }
 
-/// The distinct branches and their organization.
+/// Returns the distinct branches and their organization.
 async fn branches(change: &Change<'_>, args: &CreateArgs) -> Result<(names::Organization, Vec<Uuid>), Failure> {
     let only = organization(change, args.organization.as_deref()).await?;
     let mut first: Option<names::BranchOfAny> = None;
@@ -220,7 +219,7 @@ async fn branches(change: &Change<'_>, args: &CreateArgs) -> Result<(names::Orga
         }
         match &first {
             Some(first) if first.organization.id != branch.organization.id => {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "`{}` is a branch of `{}` and `{}` one of `{}`: an inspector belongs to one organization; create one for each",
                     first.code, first.organization.slug, branch.code, branch.organization.slug
                 )));
@@ -252,7 +251,7 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
                 )
                 .await?;
             if row == 0 {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "inspector `{0}` already exists in `{1}`, and reports identify inspectors by name; show it with: \
                      partner-api inspector show {2} --organization {3}",
                     args.name,
@@ -262,13 +261,13 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
                 )));
             }
             change.execute(BRANCHES, &[&id, &organization.id, &branches]).await?;
-            Ok(made(one(change, id).await?, &token))
+            Ok(created(load_one(change, id).await?, &token))
         })
         .await
 }
 
 /// Creates the change for a new inspector. The token is printed but not written to the audit log.
-fn made(inspector: Inspector, token: &InspectorToken) -> Changed<NewInspector> {
+fn created(inspector: Inspector, token: &InspectorToken) -> Changed<NewInspector> {
     let what = format!(
         "Inspector `{}` of `{}` may write reports of {}.",
         inspector.name,
@@ -295,7 +294,7 @@ fn made(inspector: Inspector, token: &InspectorToken) -> Changed<NewInspector> {
 }
 
 async fn show(session: &Session, args: &InspectorArgs) -> Result<Output, Failure> {
-    let inspector = meant(&session.read().await?, args).await?;
+    let inspector = find(&session.read().await?, args).await?;
     let facts = [
         ("name", inspector.name.clone()),
         ("id", inspector.id.to_string()),
@@ -311,16 +310,16 @@ async fn show(session: &Session, args: &InspectorArgs) -> Result<Output, Failure
 async fn revoke(session: &Session, args: &InspectorArgs) -> Result<Output, Failure> {
     session
         .change("inspector revoke", async |change| {
-            let before = meant(change, args).await?;
+            let before = find(change, args).await?;
             let changed = change.execute(REVOKE, &[&before.id]).await? > 0;
-            let after = one(change, before.id).await?;
+            let after = load_one(change, before.id).await?;
             if !changed {
                 let since = when::at_or_none(after.revoked_at);
                 let what = format!(
                     "The token of inspector `{}` was already revoked at {since}.",
                     after.name
                 );
-                return Ok(Changed::nothing("inspector", after.id, what, after));
+                return Ok(Changed::unchanged("inspector", after.id, what, after));
             }
             let what = format!(
                 "The token of inspector `{}` of `{}` was revoked and its sessions were ended on every replica.",
@@ -328,7 +327,7 @@ async fn revoke(session: &Session, args: &InspectorArgs) -> Result<Output, Failu
             );
             let undo = format!(
                 "cannot be undone: revoked tokens are never reactivated. Create a new one with: {}",
-                after.again()
+                after.recreate_command()
             );
             Ok(Changed::of("inspector", after.id, what, after)
                 .before(&before)

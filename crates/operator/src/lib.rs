@@ -1,8 +1,8 @@
 //! The operator commands of `partner-api`, so that operators need no SQL.
 //!
 //! Each group of commands has a module with its arguments, its statements and its code. Commands can change data only within a
-//! [`change`](session::Session::change), which writes a row of the audit log in the same transaction and reports what changed
-//! and how to undo it (OPS-1, OPS-2). Names are accepted wherever IDs are (OPS-3).
+//! [`change`](session::Session::change). It writes a row of the audit log in the same transaction, and reports the change and the
+//! command that undoes it (OPS-1, OPS-2). Names are accepted wherever IDs are (OPS-3).
 
 pub mod allowlist;
 pub mod audit;
@@ -21,7 +21,6 @@ pub mod organization;
 pub mod partner;
 pub mod point;
 pub mod purge;
-mod query;
 pub mod range;
 pub mod report;
 pub mod request;

@@ -160,7 +160,7 @@ struct Point {
 
 /// A measurement with its values.
 #[derive(Debug, Serialize)]
-struct Whole {
+struct MeasurementDetails {
     #[serde(flatten)]
     measurement: Measurement,
     points: Vec<Point>,
@@ -176,7 +176,7 @@ impl Command {
     }
 }
 
-fn no_such(id: Uuid) -> Failure {
+fn not_found(id: Uuid) -> Failure {
     Failure::NotFound {
         kind: Kind::Measurement,
         name: id.to_string(),
@@ -234,7 +234,7 @@ async fn show(session: &Session, id: Uuid) -> Result<Output, Failure> {
             ],
         )
         .await?;
-    let measurement = Measurement::of(rows.first().ok_or_else(|| no_such(id))?)?;
+    let measurement = Measurement::of(rows.first().ok_or_else(|| not_found(id))?)?;
     let mut points = Vec::new();
     for row in connection.query(POINTS, &[&id]).await? {
         points.push(Point {
@@ -248,7 +248,7 @@ async fn show(session: &Session, id: Uuid) -> Result<Output, Failure> {
         ("id", measurement.id.to_string()),
         ("partner", format!("{} ({})", measurement.partner, measurement.key_id)),
         ("branch", format!("{}/{}", measurement.organization, measurement.branch)),
-        ("external id", or_none(&measurement.external_id)),
+        ("external ID", or_none(&measurement.external_id)),
         ("device", or_none(&measurement.device_serial)),
         ("measured", when::at(measurement.measured_at)),
         ("received", when::at(measurement.received_at)),
@@ -274,11 +274,11 @@ async fn show(session: &Session, id: Uuid) -> Result<Output, Failure> {
         let value = format!("{} = {} ({became})", point.code, point.value);
         facts.push((if index == 0 { "points" } else { "" }, value));
     }
-    Ok(Output::facts(&Whole { measurement, points }, &facts))
+    Ok(Output::facts(&MeasurementDetails { measurement, points }, &facts))
 }
 
 async fn raw(session: &Session, id: Uuid) -> Result<Output, Failure> {
     let rows = session.read().await?.query(RAW, &[&id]).await?;
-    let row = rows.first().ok_or_else(|| no_such(id))?;
+    let row = rows.first().ok_or_else(|| not_found(id))?;
     Ok(Output::raw(row.try_get("raw")?))
 }

@@ -1,4 +1,4 @@
-//! Finds things by name or ID (OPS-3), and suggests similar names.
+//! Finds objects by name or ID (OPS-3), and suggests similar names.
 
 use chrono::{DateTime, Utc};
 use partner_api_store::statement::Statement;
@@ -7,9 +7,9 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::failure::{Failure, Kind};
-use crate::query::Query;
+use crate::session::Query;
 
-pub(crate) use partner_api_terminal::names::{alike, quoted};
+pub(crate) use partner_api_terminal::names::{quoted, similar};
 
 partner_api_store::statement! {
     PARTNER = "SELECT id, name FROM partners WHERE id::text = lower($1) OR name = $1";
@@ -59,7 +59,7 @@ pub(crate) struct Branch {
     pub code: String,
 }
 
-/// A branch and whose it is.
+/// A branch and its organization.
 #[derive(Debug)]
 pub(crate) struct BranchOfAny {
     pub id: Uuid,
@@ -67,7 +67,7 @@ pub(crate) struct BranchOfAny {
     pub organization: Organization,
 }
 
-/// A key and whose it is.
+/// A key and its partner.
 #[derive(Debug)]
 pub(crate) struct Key {
     pub id: String,
@@ -113,7 +113,7 @@ pub(crate) async fn branch(query: &impl Query, organization: &Organization, text
     }
 }
 
-/// A branch by code, name or id, in one organization or in whichever has it.
+/// Finds a branch by code, name or ID, in one organization or in whichever has it.
 pub(crate) async fn branch_of_any(
     query: &impl Query,
     organization: Option<&Organization>,
@@ -137,8 +137,8 @@ pub(crate) async fn branch_of_any(
     }
 }
 
-/// An inspector's id, by name or ID, in one organization or in whichever has one. A name refers to the inspector
-/// whose token is active, or else to the one that was revoked last.
+/// Finds the ID of an inspector by name or ID, in one organization or in whichever has one. A name refers to the inspector
+/// whose token is active, or else to the one whose token was revoked last.
 pub(crate) async fn inspector(
     query: &impl Query,
     organization: Option<&Organization>,
@@ -160,7 +160,7 @@ pub(crate) async fn inspector(
     }
 }
 
-/// The error for a name that several have, in several organizations or in one.
+/// Returns the error for a name that several objects have, in one organization or in several.
 fn of_several<'r>(kind: Kind, text: &str, rows: impl IntoIterator<Item = &'r Row>) -> Result<Failure, Failure> {
     let mut slugs: Vec<String> = Vec::new();
     let mut count = 0;
@@ -229,13 +229,13 @@ async fn not_found(
     Ok(Failure::NotFound {
         kind,
         name: name.to_owned(),
-        suggestions: alike(name, &known),
+        suggestions: similar(name, &known),
     })
 }
 
 /// Checks a new name, which must be printable and distinguishable from IDs.
 pub(crate) fn check(kind: &str, name: &str) -> Result<(), Failure> {
-    match unfit(name) {
+    match invalid_name(name) {
         None => Ok(()),
         Some(reason) => Err(Failure::Usage(format!(
             "`{name}` cannot be the name of a {kind}: {reason}"
@@ -244,7 +244,7 @@ pub(crate) fn check(kind: &str, name: &str) -> Result<(), Failure> {
 }
 
 /// Why a name is not valid.
-pub(crate) fn unfit(name: &str) -> Option<&'static str> {
+pub(crate) fn invalid_name(name: &str) -> Option<&'static str> {
     if name.trim() != name || name.is_empty() {
         Some("it is empty, or starts or ends with a space")
     } else if name.chars().count() > 120 {
@@ -252,7 +252,7 @@ pub(crate) fn unfit(name: &str) -> Option<&'static str> {
     } else if name.chars().any(char::is_control) {
         Some("it has unprintable characters")
     } else if Uuid::parse_str(name).is_ok() {
-        Some("it looks like an id")
+        Some("it looks like an ID")
     } else {
         None
     }

@@ -10,8 +10,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::names::{self, quoted};
 use crate::output::{Output, Row};
-use crate::query::Query;
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Query, Session};
 use crate::when;
 
 partner_api_store::statement! {
@@ -125,9 +124,9 @@ async fn load(query: &impl Query, id: Option<Uuid>) -> Result<Vec<Organization>,
         .collect()
 }
 
-async fn one(query: &impl Query, id: Uuid) -> Result<Organization, Failure> {
-    let gone = || Failure::Refused("the organization was removed in the meantime".to_owned());
-    load(query, Some(id)).await?.pop().ok_or_else(gone)
+async fn load_one(query: &impl Query, id: Uuid) -> Result<Organization, Failure> {
+    let removed = || Failure::Rejected("the organization was removed in the meantime".to_owned());
+    load(query, Some(id)).await?.pop().ok_or_else(removed)
 }
 
 async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure> {
@@ -136,16 +135,16 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
         .change("organization create", async |change| {
             let id = Uuid::now_v7();
             if change
-                .execute(CREATE, &[&id, &args.slug, &args.name, &args.pii_mode.word()])
+                .execute(CREATE, &[&id, &args.slug, &args.name, &args.pii_mode.as_str()])
                 .await?
                 == 0
             {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "organization `{}` already exists; change it with: partner-api organization set {0}",
                     args.slug
                 )));
             }
-            let organization = one(change, id).await?;
+            let organization = load_one(change, id).await?;
             let what = format!(
                 "Organization `{}` was created, privacy mode {}.",
                 args.slug, organization.pii_mode
@@ -170,18 +169,18 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
     session
         .change("organization set", async |change| {
             let found = names::organization(change, &args.organization).await?;
-            let before = one(change, found.id).await?;
+            let before = load_one(change, found.id).await?;
             let changed = change
-                .execute(SET, &[&found.id, &args.name, &args.pii_mode.map(PiiMode::word)])
+                .execute(SET, &[&found.id, &args.name, &args.pii_mode.map(PiiMode::as_str)])
                 .await?
                 > 0;
-            let after = one(change, found.id).await?;
+            let after = load_one(change, found.id).await?;
             let what = format!(
                 "Organization `{}` has the name `{}` and the privacy mode {}.",
                 after.slug, after.name, after.pii_mode
             );
             if !changed {
-                return Ok(Changed::nothing("organization", found.id, what, after));
+                return Ok(Changed::unchanged("organization", found.id, what, after));
             }
             let mut undo = format!("partner-api organization set {}", after.slug);
             if before.name != after.name {
@@ -198,7 +197,7 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
 }
 
 fn pii_mode(text: &str) -> Result<PiiMode, String> {
-    PiiMode::of_word(&text.to_ascii_uppercase()).ok_or_else(|| "expected NONE, MASKED or FULL".to_owned())
+    PiiMode::from_text(&text.to_ascii_uppercase()).ok_or_else(|| "expected NONE, MASKED or FULL".to_owned())
 }
 
 /// Parses a slug.

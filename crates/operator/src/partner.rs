@@ -9,8 +9,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::names::{self, quoted};
 use crate::output::{Output, Row, yes};
-use crate::query::Query;
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Query, Session};
 use crate::when;
 use crate::{grant, key};
 
@@ -118,9 +117,9 @@ async fn load(query: &impl Query, id: Option<Uuid>) -> Result<Vec<Partner>, DbEr
         .collect()
 }
 
-async fn one(query: &impl Query, id: Uuid) -> Result<Partner, Failure> {
-    let gone = || Failure::Refused("the partner was removed in the meantime".to_owned());
-    load(query, Some(id)).await?.pop().ok_or_else(gone)
+async fn load_one(query: &impl Query, id: Uuid) -> Result<Partner, Failure> {
+    let removed = || Failure::Rejected("the partner was removed in the meantime".to_owned());
+    load(query, Some(id)).await?.pop().ok_or_else(removed)
 }
 
 async fn create(session: &Session, name: &str) -> Result<Output, Failure> {
@@ -129,12 +128,12 @@ async fn create(session: &Session, name: &str) -> Result<Output, Failure> {
         .change("partner create", async |change| {
             let id = Uuid::now_v7();
             if change.execute(CREATE, &[&id, &name]).await? == 0 {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "partner `{name}` already exists; show it with: partner-api partner show {}",
                     quoted(name)
                 )));
             }
-            let partner = one(change, id).await?;
+            let partner = load_one(change, id).await?;
             Ok(
                 Changed::of("partner", id, format!("Partner `{name}` was created."), partner)
                     .facts(vec![
@@ -156,12 +155,12 @@ async fn enable(session: &Session, text: &str, enabled: bool) -> Result<Output, 
     session
         .change(command, async |change| {
             let found = names::partner(change, text).await?;
-            let before = one(change, found.id).await?;
+            let before = load_one(change, found.id).await?;
             let changed = change.execute(ENABLE, &[&found.id, &enabled]).await? > 0;
-            let after = one(change, found.id).await?;
+            let after = load_one(change, found.id).await?;
             let name = found.name;
             if !changed {
-                return Ok(Changed::nothing(
+                return Ok(Changed::unchanged(
                     "partner",
                     found.id,
                     format!("Partner `{name}` is already {word}."),
@@ -181,7 +180,7 @@ async fn enable(session: &Session, text: &str, enabled: bool) -> Result<Output, 
 
 /// A partner with its keys and grants.
 #[derive(Debug, Serialize)]
-struct Whole {
+struct PartnerDetails {
     #[serde(flatten)]
     partner: Partner,
     keys: Vec<key::Key>,
@@ -191,22 +190,22 @@ struct Whole {
 async fn show(session: &Session, text: &str) -> Result<Output, Failure> {
     let connection = session.read().await?;
     let found = names::partner(&connection, text).await?;
-    let whole = Whole {
-        partner: one(&connection, found.id).await?,
+    let details = PartnerDetails {
+        partner: load_one(&connection, found.id).await?,
         keys: key::load(&connection, Some(found.id), None, true).await?,
         grants: grant::load(&connection, Some(found.id)).await?,
     };
     let mut facts = vec![
-        ("name", whole.partner.name.clone()),
-        ("id", whole.partner.id.to_string()),
-        ("enabled", yes(whole.partner.is_enabled)),
-        ("created", when::at(whole.partner.created_at)),
+        ("name", details.partner.name.clone()),
+        ("id", details.partner.id.to_string()),
+        ("enabled", yes(details.partner.is_enabled)),
+        ("created", when::at(details.partner.created_at)),
     ];
-    for (index, key) in whole.keys.iter().enumerate() {
+    for (index, key) in details.keys.iter().enumerate() {
         facts.push((if index == 0 { "keys" } else { "" }, key.in_a_line()));
     }
-    for (index, grant) in whole.grants.iter().enumerate() {
+    for (index, grant) in details.grants.iter().enumerate() {
         facts.push((if index == 0 { "sees" } else { "" }, grant.in_a_line()));
     }
-    Ok(Output::facts(&whole, &facts))
+    Ok(Output::facts(&details, &facts))
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::query::Query;
+use crate::session::Query;
 
 /// A measurement point of an organization.
 #[derive(Args, Debug)]
@@ -35,13 +35,13 @@ impl ListArgs {
     }
 }
 
-/// The error for a point that is not in the list, with similar ones.
+/// Returns the error for a point that is not in the list, with similar ones.
 pub(crate) fn not_found(kind: Kind, point: &str, known: impl Iterator<Item = String>) -> Failure {
     let known: Vec<_> = known.collect();
     Failure::NotFound {
         kind,
         name: point.to_owned(),
-        suggestions: names::alike(point, &known),
+        suggestions: names::similar(point, &known),
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_says_what_is_wrong_with_it() {
+    fn an_invalid_range_is_reported() {
         for (text, expected) in [
             ("50..", Ok("50..")),
             ("..4", Ok("..4")),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_borderline_range_lies_around_the_good_one() {
+    fn a_borderline_range_must_include_the_good_one() {
         let of = |text| range(text).unwrap();
         for (outer, inner, holds) in [
             ("45..", "50..", true),

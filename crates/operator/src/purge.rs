@@ -47,7 +47,7 @@ impl PurgeArgs {
         let tables = [nonces::PARTITIONS, request_log::partitions(days)];
         let mut partitions = Vec::new();
         for table in &tables {
-            partitions.extend(table.survey(&session.read().await?).await?.expired);
+            partitions.extend(table.state(&session.read().await?).await?.expired);
         }
         let shown = partitions.join(", ");
         let count = partitions.len();
@@ -65,15 +65,15 @@ impl PurgeArgs {
             return Ok(Output::facts(&purged, &[("would drop", shown)]));
         }
         for table in &tables {
-            session.look_after(table).await?;
+            session.maintain(table).await?;
         }
         // A replica may hold the lock because it is dropping partitions; report what is left.
         let mut left = 0;
         for table in &tables {
-            left += table.survey(&session.read().await?).await?.expired.len();
+            left += table.state(&session.read().await?).await?.expired.len();
         }
         if left > 0 {
-            return Err(Failure::Refused(format!(
+            return Err(Failure::Rejected(format!(
                 "{left} of {count} partitions are still there because a replica is dropping them or a long transaction reads \
                  them; try again in a minute"
             )));

@@ -10,8 +10,7 @@ use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{Output, Row};
 use crate::point::{ListArgs, PointArgs, Range, check_point, not_found, range};
-use crate::query::Query;
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Query, Session};
 
 partner_api_store::statement! {
     LIST = "SELECT o.slug AS organization, r.point_code, r.minimum, r.maximum \
@@ -110,7 +109,7 @@ impl Command {
     }
 }
 
-/// The rules of the API document for a point.
+/// Returns the rules of the API document for a point.
 fn documented(point: &str) -> Option<Range> {
     plausible::documented(point).map(|(minimum, maximum)| Range::of(Some(minimum), Some(maximum)))
 }
@@ -169,7 +168,7 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
             );
             let id = format!("{}/{}", organization.id, args.point);
             if !changed {
-                return Ok(Changed::nothing("range", id, what, after));
+                return Ok(Changed::unchanged("range", id, what, after));
             }
             let undo = match &before {
                 Some(before) => before.command(),

@@ -227,7 +227,7 @@ async fn verify(session: &Session, args: &VerifyArgs) -> Result<Output, Failure>
         ("report", verified.report_number.clone()),
         ("id", verified.id.to_string()),
         ("published", when::at(verified.published_at)),
-        ("holds now", now),
+        ("current", now),
         ("size", format!("{} bytes", verified.size_bytes)),
         ("SHA-256", verified.sha256.clone()),
     ];

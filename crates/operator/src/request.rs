@@ -29,7 +29,7 @@ Examples:
   partner-api request tail --partner 'Acme Devices'      until Ctrl-C";
 
 /// The poll interval of `tail`.
-const EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Commands on the request log.
 #[derive(Debug, Subcommand)]
@@ -45,7 +45,7 @@ pub enum Command {
 /// A request.
 #[derive(Args, Debug)]
 pub struct ShowArgs {
-    /// The ID from the X-Request-Id header of the answer
+    /// The ID from the X-Request-Id header of the response
     id: Uuid,
 }
 
@@ -153,7 +153,7 @@ async fn show(session: &Session, id: Uuid) -> Result<Output, Failure> {
         (None, _) => "-".to_owned(),
     };
     let facts = [
-        ("request id", entry.request_id.to_string()),
+        ("request ID", entry.request_id.to_string()),
         ("arrived", entry.at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)),
         ("request", format!("{} {}", entry.method, entry.route)),
         ("operation", or_none(&entry.operation)),
@@ -199,7 +199,7 @@ async fn tail(session: &Session, args: &FilterArgs, json: bool) -> Result<Output
         limit: 1_000,
         ..args.filter(&session.read().await?).await?
     };
-    let mut place = Cursor::before(Utc::now() - request_log::FOLLOWS_BEHIND);
+    let mut place = Cursor::before(Utc::now() - request_log::FOLLOW_DELAY);
     loop {
         let entries = request_log::follow(&session.read().await?, &filter, place).await?;
         if let Some(last) = entries.last() {
@@ -213,13 +213,13 @@ async fn tail(session: &Session, args: &FilterArgs, json: bool) -> Result<Output
             };
             match writeln!(out, "{line}").and_then(|()| out.flush()) {
                 Ok(()) => {}
-                // Whoever read has gone.
+                // The reader has closed the pipe.
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Output::raw(Vec::new())),
                 Err(error) => return Err(Failure::Output(error)),
             }
         }
         drop(out);
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_are_one_a_class_or_a_range() {
+    fn a_status_filter_is_a_status_a_class_or_a_range() {
         for (text, range) in [
             ("401", Some(401..=401)),
             ("4xx", Some(400..=499)),

@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Query, Session};
 
 partner_api_store::statement! {
     /// Locks in a fixed order, so that concurrent runs wait instead of deadlocking.
-    SEALED = "SELECT key_id, secret_nonce, secret_ciphertext FROM api_keys ORDER BY key_id FOR NO KEY UPDATE";
-    SEAL = "UPDATE api_keys SET secret_nonce = $2, secret_ciphertext = $3 WHERE key_id = $1";
+    ENCRYPTED = "SELECT key_id, secret_nonce, secret_ciphertext FROM api_keys ORDER BY key_id FOR NO KEY UPDATE";
+    REPLACE_SECRET = "UPDATE api_keys SET secret_nonce = $2, secret_ciphertext = $3 WHERE key_id = $1";
 }
 
 /// The examples in the help of the group.
@@ -45,7 +45,7 @@ pub struct RekeyArgs {
 #[derive(Debug, Serialize)]
 struct Rekeyed {
     keys: usize,
-    resealed: usize,
+    reencrypted: usize,
     master_key: String,
 }
 
@@ -59,55 +59,57 @@ impl Command {
 
 async fn rekey(session: &Session, args: &RekeyArgs) -> Result<Output, Failure> {
     let both = session.master_key()?;
-    let new = both.alone();
-    let master_key = new.checks().concat();
+    let new = both.without_other();
+    let master_key = new.fingerprints().concat();
     if !args.force {
-        let deaf: Vec<_> = replicas::list(&session.read().await?)
+        let rejecting: Vec<_> = replicas::list(&session.read().await?)
             .await?
             .into_iter()
             .filter(|replica| !replica.master_keys.contains(&master_key))
             .map(|replica| format!("{} on {}", replica.address, replica.host))
             .collect();
-        if !deaf.is_empty() {
-            return Err(Failure::Refused(format!(
+        if !rejecting.is_empty() {
+            return Err(Failure::Rejected(format!(
                 "the master key {master_key} is not accepted by {}, which would reject all partners; restart it with this key \
                  (partner-api secrets --help)",
-                deaf.join(", ")
+                rejecting.join(", ")
             )));
         }
     }
     session
         .change("secrets rekey", async |change| {
-            let rows = change.query(SEALED, &[]).await?;
-            let mut resealed = 0;
+            let rows = change.query(ENCRYPTED, &[]).await?;
+            let mut reencrypted = 0;
             for row in &rows {
                 let key_id: String = row.try_get("key_id")?;
                 let nonce: Vec<u8> = row.try_get("secret_nonce")?;
                 let ciphertext: Vec<u8> = row.try_get("secret_ciphertext")?;
-                match new.open(&key_id, &nonce, &ciphertext) {
+                match new.decrypt(&key_id, &nonce, &ciphertext) {
                     Ok(_) => continue,
-                    Err(MasterKeyError::Open(_)) => {}
+                    Err(MasterKeyError::Decrypt(_)) => {}
                     Err(error) => return Err(error.into()),
                 }
-                let secret = both.open(&key_id, &nonce, &ciphertext)?;
-                let (nonce, ciphertext) = new.seal(&key_id, &secret)?;
-                change.execute(SEAL, &[&key_id, &nonce.as_slice(), &ciphertext]).await?;
-                resealed += 1;
+                let secret = both.decrypt(&key_id, &nonce, &ciphertext)?;
+                let (nonce, ciphertext) = new.encrypt(&key_id, &secret)?;
+                change
+                    .execute(REPLACE_SECRET, &[&key_id, &nonce.as_slice(), &ciphertext])
+                    .await?;
+                reencrypted += 1;
             }
             let rekeyed = Rekeyed {
                 keys: rows.len(),
-                resealed,
+                reencrypted,
                 master_key: master_key.clone(),
             };
-            if resealed == 0 {
+            if reencrypted == 0 {
                 let what = format!(
                     "All {} secrets are already encrypted with the master key {master_key}.",
                     rows.len()
                 );
-                return Ok(Changed::nothing("secrets", "all", what, rekeyed));
+                return Ok(Changed::unchanged("secrets", "all", what, rekeyed));
             }
             let what = format!(
-                "{resealed} of {} secrets were re-encrypted with the master key {master_key}.",
+                "{reencrypted} of {} secrets were re-encrypted with the master key {master_key}.",
                 rows.len()
             );
             let undo = "run the same command with the two files swapped";

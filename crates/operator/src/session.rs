@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nix::unistd::{Uid, User, gethostname};
 use partner_api::config::Config;
 use partner_api::startup::CommandDatabase;
 use partner_api_store::connection::{Connection, Parameters};
@@ -14,13 +15,44 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_postgres::{Client, Row};
 
-use crate::audit::{self, Actor};
 use crate::connect::Connect;
 use crate::failure::Failure;
 use crate::output::{Output, to_json};
 
 /// The timeout of a command's database work.
-const BOUND: Duration = Duration::from_secs(30);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(30);
+
+partner_api_store::statement! {
+    /// The database adds its role and the client's address.
+    RECORD = "INSERT INTO audit_log (actor, host, command, kind, subject, action, undo, before, after) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+}
+
+/// The operating system's account and the machine that run a command.
+#[derive(Debug)]
+pub struct Actor {
+    name: String,
+    host: String,
+}
+
+impl Actor {
+    /// Returns the account of this process; under sudo, the original account.
+    pub fn of_this_process() -> Self {
+        let account = || {
+            let id = Uid::current();
+            match User::from_uid(id) {
+                Ok(Some(user)) => user.name,
+                _ => format!("uid {id}"),
+            }
+        };
+        let before_sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
+        let host = gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
+        Self {
+            name: before_sudo.map_or_else(account, |name| format!("{name} (as {})", account())),
+            host,
+        }
+    }
+}
 
 /// An open database and the actor.
 #[derive(Debug)]
@@ -51,7 +83,7 @@ impl Session {
     /// # Errors
     /// If none is available in time.
     pub async fn read(&self) -> Result<Connection, Failure> {
-        Ok(Connection::take(&self.database.pool, BOUND).await?)
+        Ok(Connection::take(&self.database.pool, DATABASE_TIMEOUT).await?)
     }
 
     /// Reads the master key, for commands that encrypt a secret.
@@ -66,7 +98,7 @@ impl Session {
     /// recorded.
     ///
     /// # Errors
-    /// Any error of `work`, which rolls back. [`Failure::Unknown`] if the commit was not answered.
+    /// Any error of `work`, which rolls back. [`Failure::Unknown`] if there was no response to the commit.
     pub(crate) async fn change<T: Serialize>(
         &self,
         command: &'static str,
@@ -79,10 +111,10 @@ impl Session {
             };
             let changed = work(&change).await?;
             if changed.changed {
-                audit::record(&change, &self.actor, command, &changed).await?;
+                change.record(&self.actor, command, &changed).await?;
             }
             change.transaction.commit().await.map_err(|error| {
-                if error.leaves_open() {
+                if error.outcome_is_unknown() {
                     Failure::Unknown
                 } else {
                     Failure::Db(error)
@@ -96,15 +128,17 @@ impl Session {
                 to_json(&changed.value),
             ))
         };
-        tokio::time::timeout(BOUND, all).await.unwrap_or(Err(Failure::Unknown))
+        tokio::time::timeout(DATABASE_TIMEOUT, all)
+            .await
+            .unwrap_or(Err(Failure::Unknown))
     }
 
     /// Creates the next partitions of a table and drops the expired ones.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn look_after(&self, table: &Partitioned) -> Result<(), Failure> {
-        Ok(table.look_after(&self.database.pool).await?)
+    pub async fn maintain(&self, table: &Partitioned) -> Result<(), Failure> {
+        Ok(table.maintain(&self.database.pool).await?)
     }
 
     /// Opens a dedicated database session without statement timeout, under an application name.
@@ -115,7 +149,7 @@ impl Session {
         Ok(pool::dedicated(&self.database.target, name).await?)
     }
 
-    /// The actor.
+    /// Returns the actor.
     pub(crate) fn actor(&self) -> &Actor {
         &self.actor
     }
@@ -133,16 +167,6 @@ pub(crate) struct Change<'t> {
 }
 
 impl Change<'_> {
-    /// Returns the rows of a statement.
-    pub(crate) async fn query(
-        &self,
-        statement: &'static Statement,
-        parameters: &Parameters<'_>,
-    ) -> Result<Vec<Row>, DbError> {
-        let statement = self.transaction.prepare(statement).await?;
-        self.transaction.query(&statement, parameters).await
-    }
-
     /// Executes a statement and returns the number of changed rows.
     pub(crate) async fn execute(
         &self,
@@ -152,6 +176,71 @@ impl Change<'_> {
         let statement = self.transaction.prepare(statement).await?;
         self.transaction.execute(&statement, parameters).await
     }
+
+    /// Records the change in the audit log.
+    async fn record<T>(&self, actor: &Actor, command: &str, changed: &Changed<T>) -> Result<(), DbError> {
+        self.execute(
+            RECORD,
+            &[
+                &actor.name,
+                &actor.host,
+                &command,
+                &changed.kind,
+                &changed.id,
+                &changed.what,
+                &changed.undo,
+                &changed.before,
+                &changed.after,
+            ],
+        )
+        .await?;
+        Ok(())
+    }
+}
+
+/// Records a change made by a dedicated session in the audit log, within its transaction.
+pub(crate) async fn record_part(
+    transaction: &tokio_postgres::Transaction<'_>,
+    actor: &Actor,
+    command: &str,
+    subject: &str,
+    what: &str,
+    after: &Value,
+) -> Result<(), tokio_postgres::Error> {
+    let undo = "cannot be undone with a command: correct the file and import it again with --update";
+    let before = None::<Value>;
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
+        &actor.name,
+        &actor.host,
+        &command,
+        &command,
+        &subject,
+        &what,
+        &undo,
+        &before,
+        &after,
+    ];
+    transaction.execute(RECORD.sql(), &parameters).await?;
+    Ok(())
+}
+
+/// A source of rows: a connection, or a change, which sees its own modifications.
+pub(crate) trait Query {
+    /// Returns the rows of a statement.
+    async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError>;
+}
+
+impl Query for Connection {
+    async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
+        Connection::query(self, statement, parameters).await
+    }
+}
+
+impl Query for Change<'_> {
+    async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
+        let statement = self.transaction.prepare(statement).await?;
+        self.transaction.query(&statement, parameters).await
+    }
 }
 
 /// The result of a change, for the operator and the audit log.
@@ -159,9 +248,9 @@ impl Change<'_> {
 pub(crate) struct Changed<T> {
     /// Whether anything changed.
     pub changed: bool,
-    /// The kind of the thing, such as `partner`.
+    /// The kind of the object, such as `partner`.
     pub kind: &'static str,
-    /// Its id.
+    /// Its ID.
     pub id: String,
     /// A sentence that describes the change, without secrets.
     pub what: String,
@@ -178,7 +267,7 @@ pub(crate) struct Changed<T> {
 }
 
 impl<T: Serialize> Changed<T> {
-    /// A change to the object `id` of `kind`, with the new `value`.
+    /// Returns a change to the object `id` of `kind`, with the new `value`.
     pub(crate) fn of(kind: &'static str, id: impl ToString, what: String, value: T) -> Self {
         Self {
             changed: true,
@@ -194,7 +283,7 @@ impl<T: Serialize> Changed<T> {
     }
 
     /// No change was needed.
-    pub(crate) fn nothing(kind: &'static str, id: impl ToString, what: String, value: T) -> Self {
+    pub(crate) fn unchanged(kind: &'static str, id: impl ToString, what: String, value: T) -> Self {
         Self {
             changed: false,
             ..Self::of(kind, id, what, value)
@@ -213,7 +302,7 @@ impl<T: Serialize> Changed<T> {
         self
     }
 
-    /// The facts to print.
+    /// Returns the facts to print.
     pub(crate) fn facts(mut self, facts: Vec<(&'static str, String)>) -> Self {
         self.facts = facts;
         self

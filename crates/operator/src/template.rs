@@ -11,31 +11,31 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::names::{self, Organization};
 use crate::output::{Output, Row, yes};
-use crate::query::Query;
-use crate::session::{Change, Changed, Session};
+use crate::session::{Change, Changed, Query, Session};
 
 partner_api_store::statement! {
-    LIST = "SELECT t.id, t.code, t.name, t.score_category, t.is_test_line, \
-              (SELECT coalesce(json_agg(json_build_object('code', p.code, 'name', p.name, 'unit', p.unit) \
+    LIST = "SELECT t.id, t.code, t.name, t.score_category, t.is_test_line, t.is_required, \
+              (SELECT coalesce(json_agg(json_build_object('code', p.code, 'name', p.name, 'unit', p.unit, 'is_required', p.is_required) \
                  ORDER BY p.position, p.code), '[]')::text FROM form_template_points p WHERE p.template_id = t.id) AS points \
             FROM form_templates t WHERE t.organization_id = $1 ORDER BY t.position, t.code";
     /// Serializes imports into one organization.
     LOCK = "SELECT id FROM organizations WHERE id = $1 FOR NO KEY UPDATE";
-    /// Before another one becomes it.
+    /// Before another template becomes the test-line template.
     NO_TEST_LINE = "UPDATE form_templates SET is_test_line = false WHERE organization_id = $1 AND is_test_line AND code <> $2";
-    TEMPLATE = "INSERT INTO form_templates (id, organization_id, code, name, score_category, position, is_test_line) \
-                VALUES ($1, $2, $3, $4, $5, $6, $7) \
+    TEMPLATE = "INSERT INTO form_templates (id, organization_id, code, name, score_category, position, is_test_line, is_required) \
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
                 ON CONFLICT (organization_id, code) DO UPDATE SET name = excluded.name, \
-                  score_category = excluded.score_category, position = excluded.position, is_test_line = excluded.is_test_line \
+                  score_category = excluded.score_category, position = excluded.position, is_test_line = excluded.is_test_line, \
+                  is_required = excluded.is_required \
                 RETURNING id";
-    POINT = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position) \
-             SELECT $1, t.organization_id, t.id, $3, $4, $5, $6 FROM form_templates t WHERE t.id = $2 \
+    POINT = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position, is_required) \
+             SELECT $1, t.organization_id, t.id, $3, $4, $5, $6, $7 FROM form_templates t WHERE t.id = $2 \
              ON CONFLICT (template_id, code, organization_id) DO UPDATE SET name = excluded.name, unit = excluded.unit, \
-               position = excluded.position";
-    /// Points that the file no longer has. Points that a report uses stay, at the end.
+               position = excluded.position, is_required = excluded.is_required";
+    /// Points that the file no longer has. Points that a report uses remain, at the end.
     UNUSED = "DELETE FROM form_template_points p WHERE p.template_id = $1 AND p.code <> ALL ($2::text[]) \
               AND NOT EXISTS (SELECT FROM inspection_form_answers a WHERE a.point_id = p.id)";
-    KEPT = "UPDATE form_template_points SET position = 1000000 WHERE template_id = $1 AND code <> ALL ($2::text[]) \
+    RETAINED = "UPDATE form_template_points SET position = 1000000 WHERE template_id = $1 AND code <> ALL ($2::text[]) \
             RETURNING code";
 }
 
@@ -47,8 +47,10 @@ A file is a list of templates, as JSON or YAML. Reports show templates and point
     name: Test line
     score_category: MECHANICAL
     is_test_line: true          # the form that devices write into
+    is_required: false          # a report can be published without these points; the default is true
     points:
       - { code: BRAKE_FRONT_EFFICIENCY, name: Front brakes, unit: '%' }
+      - { code: SLIP_FRONT, name: Side slip, unit: m/km, is_required: true }
 
 Examples:
   partner-api template import izmir-vehicle templates.yaml
@@ -89,6 +91,9 @@ struct Template {
     score_category: String,
     #[serde(default)]
     is_test_line: bool,
+    /// Whether its points must have an answer before a report is published.
+    #[serde(default = "required")]
+    is_required: bool,
     points: Vec<Point>,
 }
 
@@ -100,10 +105,17 @@ struct Point {
     name: String,
     #[serde(default)]
     unit: Option<String>,
+    /// Overrides the template's `is_required`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    is_required: Option<bool>,
+}
+
+fn required() -> bool {
+    true
 }
 
 impl Row for Template {
-    const COLUMNS: &'static [&'static str] = &["CODE", "NAME", "SCORE", "TEST LINE", "POINTS"];
+    const COLUMNS: &'static [&'static str] = &["CODE", "NAME", "SCORE", "TEST LINE", "REQUIRED", "POINTS"];
 
     fn cells(&self) -> Vec<String> {
         let codes: Vec<_> = self.points.iter().map(|point| point.code.as_str()).collect();
@@ -112,6 +124,7 @@ impl Row for Template {
             self.name.clone(),
             self.score_category.clone(),
             yes(self.is_test_line),
+            yes(self.is_required),
             codes.join(" "),
         ]
     }
@@ -134,7 +147,7 @@ impl Command {
     }
 }
 
-/// An organization's templates, in their order.
+/// Returns an organization's templates, in their order.
 async fn load(query: &impl Query, organization: &Organization) -> Result<BTreeMap<usize, Template>, DbError> {
     let rows = query.query(LIST, &[&organization.id]).await?;
     rows.iter()
@@ -150,6 +163,7 @@ async fn load(query: &impl Query, organization: &Organization) -> Result<BTreeMa
                 name: row.try_get("name")?,
                 score_category: row.try_get("score_category")?,
                 is_test_line: row.try_get("is_test_line")?,
+                is_required: row.try_get("is_required")?,
                 points,
             };
             Ok((index, template))
@@ -168,26 +182,26 @@ async fn import(session: &Session, args: &ImportArgs) -> Result<Output, Failure>
             let organization = names::organization(change, &args.organization).await?;
             change.query(LOCK, &[&organization.id]).await?;
             let before: Vec<_> = load(change, &organization).await?.into_values().collect();
-            let mut kept = Vec::new();
+            let mut retained = Vec::new();
             for (index, template) in templates.iter().enumerate() {
                 let of_template = store(change, &organization, index, template).await?;
-                kept.extend(of_template.into_iter().map(|code| format!("{}/{code}", template.code)));
+                retained.extend(of_template.into_iter().map(|code| format!("{}/{code}", template.code)));
             }
             let after: Vec<_> = load(change, &organization).await?.into_values().collect();
             let mut what = match templates.len() {
                 1 => format!("A template was imported into `{}`.", organization.slug),
                 several => format!("{several} templates were imported into `{}`.", organization.slug),
             };
-            if !kept.is_empty() {
-                what.push_str(&format!(" Points that reports use were kept at the end: {}.", kept.join(", ")));
+            if !retained.is_empty() {
+                what.push_str(&format!(" Points that reports use were kept at the end: {}.", retained.join(", ")));
             }
             if before == after {
                 let what = format!("`{}` already has these templates.", organization.slug);
-                return Ok(Changed::nothing("template", organization.id, what, after));
+                return Ok(Changed::unchanged("template", organization.id, what, after));
             }
             let undo = format!(
-                "partner-api audit list --kind template --subject {} --limit 1 --json has them as they were, under `before`; \
-                 import that",
+                "partner-api audit list --kind template --subject {} --limit 1 --json shows the previous templates under `before`; \
+                 import them",
                 organization.id
             );
             Ok(Changed::of("template", organization.id, what, after).before(&before).undo(undo))
@@ -195,7 +209,7 @@ async fn import(session: &Session, args: &ImportArgs) -> Result<Output, Failure>
         .await
 }
 
-/// Stores a template at its position. Returns the codes of points that stay although the file lacks them.
+/// Stores a template at its position. Returns the codes of points that remain although the file lacks them.
 async fn store(
     change: &Change<'_>,
     organization: &Organization,
@@ -207,36 +221,41 @@ async fn store(
             .execute(NO_TEST_LINE, &[&organization.id, &template.code])
             .await?;
     }
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
         &Uuid::now_v7(),
         &organization.id,
         &template.code,
         &template.name,
         &template.score_category,
-        &place(index),
+        &to_position(index),
         &template.is_test_line,
+        &template.is_required,
     ];
     let rows = change.query(TEMPLATE, &parameters).await?;
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
     let id: Uuid = row.try_get("id")?;
     for (index, point) in template.points.iter().enumerate() {
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
             &Uuid::now_v7(),
             &id,
             &point.code,
             &point.name,
             &point.unit,
-            &place(index),
+            &to_position(index),
+            &point.is_required,
         ];
         change.execute(POINT, &parameters).await?;
     }
     let codes: Vec<_> = template.points.iter().map(|point| point.code.as_str()).collect();
     change.execute(UNUSED, &[&id, &codes]).await?;
-    let kept = change.query(KEPT, &[&id, &codes]).await?;
-    Ok(kept.iter().map(|row| row.try_get("code")).collect::<Result<_, _>>()?)
+    let retained = change.query(RETAINED, &[&id, &codes]).await?;
+    Ok(retained
+        .iter()
+        .map(|row| row.try_get("code"))
+        .collect::<Result<_, _>>()?)
 }
 
-fn place(index: usize) -> i32 {
+fn to_position(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(i32::MAX)
 }
 
@@ -248,7 +267,7 @@ fn read(path: &std::path::Path) -> std::io::Result<String> {
     }
 }
 
-/// Checks what the schema does not.
+/// Checks the rules that the schema does not enforce.
 fn check(templates: &[Template]) -> Result<(), String> {
     let mut codes = BTreeSet::new();
     if templates.is_empty() {

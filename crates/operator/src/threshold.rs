@@ -9,8 +9,7 @@ use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{Output, Row};
 use crate::point::{ListArgs, PointArgs, Range, check_point, not_found, range};
-use crate::query::Query;
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Query, Session};
 
 partner_api_store::statement! {
     LIST = "SELECT o.slug AS organization, t.point_code, t.good_min, t.good_max, t.borderline_min, t.borderline_max \
@@ -188,19 +187,19 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
                 .map(|row| row.try_get(0))
                 .collect::<Result<_, _>>()?;
             if !known.contains(&args.point) {
-                let like = names::alike(&args.point, &known);
-                let like = like
+                let similar = names::similar(&args.point, &known);
+                let hint = similar
                     .first()
-                    .map(|like| format!(" (it has `{like}`)"))
+                    .map(|point| format!(" (it has `{point}`)"))
                     .unwrap_or_default();
                 what.push_str(&format!(
-                    " The test-line form of `{}` has no such point{like}.",
+                    " The test-line form of `{}` has no such point{hint}.",
                     organization.slug
                 ));
             }
             let id = format!("{}/{}", organization.id, args.point);
             if !changed {
-                return Ok(Changed::nothing("threshold", id, what, after));
+                return Ok(Changed::unchanged("threshold", id, what, after));
             }
             let undo = match &before {
                 Some(before) => before.command(),

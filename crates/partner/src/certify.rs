@@ -1,42 +1,48 @@
-//! `partner certify`: the acceptance scenarios, and what is handed over for the go-live.
+//! `partner certify`: runs the acceptance scenarios and writes the report that a partner hands in before the go-live.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use partner_api_acceptance::{Certificate, ScenarioError, Target};
 use partner_api_signing::Environment;
 use partner_api_terminal::output::Output;
+use partner_api_terminal::when;
 
 use crate::failure::Failure;
 use crate::file::NewFile;
 use crate::profile::Connect;
 
-/// What the help says at its end.
+/// The end of the help text.
 pub const EXAMPLES: &str = "\
-The key needs the scope test-line:write, and the first scenario an open report: its plate, and the code of its branch. A sandbox's
-file names one; elsewhere the operator does. Measurements are recorded by it.
+The key must have the scope test-line:write. The first scenario needs the plate and the branch code of an open report: sandbox.json \
+contains one, and for other services the operator can name one. The scenarios record measurements.
 
 Examples:
-  partner --sandbox .sandbox/sandbox.json certify
-  partner --profile test certify --branch ANK-01 --plate '34 ABC 123' --html acceptance.html --junit acceptance.xml";
+  partner certify --sandbox .sandbox/sandbox.json
+  partner certify --profile test --branch ANK-01 --plate '34 ABC 123' \\
+      --html acceptance.html --junit acceptance.xml";
 
 /// The arguments of `certify`.
 #[derive(Args, Debug)]
 pub struct CertifyArgs {
-    /// Code of a branch where a report is open
+    /// Code of a branch that has an open report
     #[arg(long, value_name = "CODE", requires = "plate")]
     pub branch: Option<String>,
-    /// The plate of that report
+    /// Plate of that report
     #[arg(long, requires = "branch")]
     pub plate: Option<String>,
-    /// Write the report as a page, too
+    /// Also write the results as an HTML page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write the report as JUnit's XML, too
+    /// Also write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Record measurements with a live key: they are written into a customer's report
+    /// The maximum time of each request, including its retries
+    #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = when::span)]
+    pub timeout: Duration,
+    /// Allow a live key; its measurements are written to a customer's report
     #[arg(long)]
     pub live: bool,
 }
@@ -44,8 +50,8 @@ pub struct CertifyArgs {
 pub(crate) async fn run(connect: &Connect, args: &CertifyArgs) -> Result<ExitCode, Failure> {
     let account = connect.account()?;
     if account.key_id.environment() == Environment::Live && !args.live {
-        return Err(Failure::Refused(
-            "this is a live key, and the scenarios record measurements in a customer's report: use a test key, or say --live"
+        return Err(Failure::Rejected(
+            "this is a live key, and the scenarios would write measurements to a customer's report; use a test key, or pass --live"
                 .to_owned(),
         ));
     }
@@ -57,18 +63,22 @@ pub(crate) async fn run(connect: &Connect, args: &CertifyArgs) -> Result<ExitCod
         args.plate.clone().or(open.as_ref().map(|open| open.plate.clone())),
     ) else {
         return Err(Failure::Usage(
-            "name an open report: --branch CODE --plate PLATE (the operator, or a sandbox's file, knows one)"
+            "an open report is required: pass --branch CODE and --plate PLATE (ask the operator, or see sandbox.json)"
                 .to_owned(),
         ));
     };
-    // Before the scenarios: what is there already is not found out at their end.
-    let files = [begun(args.html.as_deref())?, begun(args.junit.as_deref())?];
+    // Created before the scenarios run, so that an existing file is reported before measurements are recorded.
+    let files = [
+        create_report(args.html.as_deref())?,
+        create_report(args.junit.as_deref())?,
+    ];
     let target = Target {
         base_url: account.base_url,
         key_id: account.key_id,
         secret: account.secret,
         branch_code,
         plate,
+        timeout: args.timeout,
     };
     let outcomes = partner_api_acceptance::run(&target)
         .await
@@ -79,7 +89,7 @@ pub(crate) async fn run(connect: &Connect, args: &CertifyArgs) -> Result<ExitCod
     let certificate = Certificate::new(&target, chrono::Utc::now(), outcomes);
     let junit = certificate
         .junit()
-        .map_err(|error| Failure::Failed(format!("the report cannot be written: {error}")))?;
+        .map_err(|error| Failure::Failed(format!("failed to write the report: {error}")))?;
     for (file, text) in files.into_iter().zip([certificate.html(), junit]) {
         if let Some(mut file) = file {
             file.write(text.as_bytes())?;
@@ -87,7 +97,7 @@ pub(crate) async fn run(connect: &Connect, args: &CertifyArgs) -> Result<ExitCod
         }
     }
     let outcomes = certificate.outcomes();
-    Output::said(&outcomes.to_string(), outcomes).print(connect.json)?;
+    Output::message(&outcomes.to_string(), outcomes).print(connect.json)?;
     Ok(if outcomes.passed() {
         ExitCode::SUCCESS
     } else {
@@ -95,6 +105,6 @@ pub(crate) async fn run(connect: &Connect, args: &CertifyArgs) -> Result<ExitCod
     })
 }
 
-fn begun(path: Option<&Path>) -> Result<Option<NewFile>, Failure> {
+fn create_report(path: Option<&Path>) -> Result<Option<NewFile>, Failure> {
     path.map(NewFile::begin).transpose()
 }

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: its commands and their help.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,64 +17,64 @@ use crate::read;
 use crate::sign::{self, SignArgs};
 use crate::sync::{self, SyncArgs};
 
-/// The partner API: read inspection reports, send measurements, sign, explain, certify.
+/// A client for the partner API: read inspection reports, submit measurements, sign requests, explain signatures
 #[derive(Debug, Parser)]
 #[command(name = "partner", version, after_help = EXAMPLES, after_long_help = long_examples())]
 pub struct Cli {
-    /// Which service, with which key, and how to print.
+    /// The service, the key, and the output format.
     #[command(flatten)]
     pub connect: Connect,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What the program does.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Is everything in order: address, key, clock?
+    /// Check the address, the key and the clock
     #[command(after_help = read::HEALTH_EXAMPLES)]
     Health,
-    /// The organizations that are open to you
+    /// List the organizations that you can access
     #[command(after_help = read::ORGS_EXAMPLES)]
     Orgs,
-    /// The branches of an organization
+    /// List the branches of an organization
     #[command(after_help = read::BRANCHES_EXAMPLES)]
     Branches(read::BranchesArgs),
-    /// Reports: list, get, forms, photos, pdf
+    /// Read reports: list, get, forms, photos, pdf
     #[command(after_help = inspections::EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
     Inspections(Group<inspections::Command>),
-    /// Send a measurement, or each file that appears in a folder
+    /// Submit a measurement, or each file that appears in a folder
     #[command(after_help = measure::EXAMPLES)]
     Measure(MeasureArgs),
     /// Keep a copy of all reports up to date, in SQLite, NDJSON or CSV
     #[command(after_help = sync::EXAMPLES)]
     Sync(SyncArgs),
-    /// Run the acceptance scenarios, and write their report
+    /// Run the acceptance scenarios and write a report
     #[command(after_help = certify::EXAMPLES)]
     Certify(CertifyArgs),
-    /// Show each step of a signature, and a curl command
+    /// Show each step of a signature and a curl command
     #[command(after_help = sign::EXAMPLES)]
     Sign(SignArgs),
-    /// Why a signature does not verify
+    /// Explain why a signature does not verify
     #[command(after_help = explain::EXAMPLES)]
     Explain(ExplainArgs),
-    /// Sign for curl, Postman, browsers: a proxy on this machine
+    /// Run a local proxy that signs requests from curl, Postman and browsers
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(ProxyArgs),
-    /// Profiles, each a service with a key: add, list
+    /// Manage profiles, each a service and a key: add, list
     #[command(after_help = PROFILE_EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
     Profile(Group<ProfileCommand>),
-    /// Print the completions of a shell
+    /// Print shell completions
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Write the manual's pages into a folder
-    #[command(after_help = "Example:\n  partner man /usr/local/share/man/man1 && man partner-measure")]
+    /// Write the manual pages to a folder
+    #[command(after_help = "Examples:\n  partner man /usr/local/share/man/man1 && man partner-measure")]
     Man {
-        /// The folder, which is made if it does not exist
+        /// The folder; it is created if it does not exist
         folder: PathBuf,
     },
 }
@@ -82,7 +82,7 @@ pub enum Command {
 /// A group of commands.
 #[derive(Args, Debug)]
 pub struct Group<C: Subcommand> {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: C,
 }
@@ -90,29 +90,45 @@ pub struct Group<C: Subcommand> {
 /// The commands of `profile`.
 #[derive(Debug, Subcommand)]
 pub enum ProfileCommand {
-    /// Add a profile; the secret is asked for, unless an option says where it is
+    /// Add a profile; prompts for the secret unless an option names its source
+    #[command(after_help = ADD_EXAMPLES)]
     Add(NewProfile),
-    /// The profiles there are
+    /// List the profiles
+    #[command(after_help = PROFILES_EXAMPLES)]
     List,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  partner --sandbox .sandbox/sandbox.json health         against a sandbox on this machine
-  partner profile add live --base-url https://api.example.org --key-id vip_live_...
+  partner --sandbox .sandbox/sandbox.json health     against a local sandbox
+  partner profile add live --base-url https://api.example.org \\
+      --key-id vip_live_...
   partner --profile live inspections list --status published
-  partner measure --watch /var/spool/test-line           each file is sent once, whatever happens
-  partner explain GET /api/v1/partner/health --canonical mine.txt --server answer.json";
+  partner measure --watch /var/spool/test-line       submit each file exactly once
+  partner explain GET /api/v1/partner/health --canonical mine.txt";
 
 const PROFILE_EXAMPLES: &str = "\
-The configuration is ~/.config/partner/config.toml (or PARTNER_CONFIG). No secret stands in it, or in any argument: it is in a file
-of its own, in a variable of the environment, or printed by a program, such as a keyring's.
+The configuration file is ~/.config/partner/config.toml, or the file that PARTNER_CONFIG names. It contains no secrets, and no \
+argument takes one. A profile names the source of its secret: a file, an environment variable, or a program such as a keyring client.
 
 Examples:
-  partner profile add sandbox --base-url https://sandbox.example.org --key-id vip_test_...     asks for the secret
-  partner profile add live --base-url https://api.example.org --key-id vip_live_... --secret-file /etc/partner.secret
-  partner profile add live --base-url https://api.example.org --key-id vip_live_... --secret-command secret-tool lookup service partner
-  partner profile add live --base-url https://api.example.org --key-id vip_live_... --secret-command security find-generic-password -s partner -w";
+  partner profile add test --base-url https://sandbox.example.org \\
+      --key-id vip_test_...                        prompts for the secret
+  partner profile list";
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  partner profile add test --base-url https://sandbox.example.org \\
+      --key-id vip_test_...                        prompts for the secret
+  partner profile add live --base-url https://api.example.org \\
+      --key-id vip_live_... --secret-file /etc/partner.secret
+  partner profile add live --base-url https://api.example.org \\
+      --key-id vip_live_... --secret-command secret-tool lookup service partner";
+
+const PROFILES_EXAMPLES: &str = "\
+Examples:
+  partner profile list
+  partner profile list --json";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -124,10 +140,10 @@ fn long_examples() -> String {
 }
 
 impl Cli {
-    /// Does it, and prints what came of it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
-    /// It could not be done.
+    /// The command failed.
     pub async fn run(self) -> Result<ExitCode, Failure> {
         let connect = &self.connect;
         let output = match self.command {
@@ -139,7 +155,7 @@ impl Cli {
             Command::Sync(args) => sync::run(connect, &args).await?,
             Command::Certify(args) => return certify::run(connect, &args).await,
             Command::Sign(args) => sign::run(connect, &args)?,
-            Command::Explain(args) => explain::run(connect, &args)?,
+            Command::Explain(args) => return explain::run(connect, &args),
             Command::Proxy(args) => return proxy::run(connect, &args).await,
             Command::Profile(group) => match group.command {
                 ProfileCommand::Add(new) => profile::add(connect, &new)?,
@@ -164,22 +180,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_contradicts_itself_nowhere() {
+    fn the_command_line_definition_is_consistent() {
         Cli::command().debug_assert();
     }
 
-    /// What an argument holds, everyone on the machine can read.
+    /// Everyone on the machine can read the arguments of a process.
     #[test]
     fn no_argument_takes_a_secret_itself() {
-        fn look(command: &clap::Command) {
+        fn check(command: &clap::Command) {
             for argument in command.get_arguments() {
                 let name = argument.get_id().as_str();
                 let is_secret =
                     name.contains("secret") && !["secret_file", "secret_env", "secret_command"].contains(&name);
                 assert!(!is_secret, "{} {name}", command.get_name());
             }
-            command.get_subcommands().for_each(look);
+            command.get_subcommands().for_each(check);
         }
-        look(&Cli::command());
+        check(&Cli::command());
     }
 }

@@ -1,4 +1,4 @@
-//! Files that come to be under their names only when they are whole, and take nobody's place.
+//! Files that appear under their names only when they are complete, and do not overwrite existing ones.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,25 +11,25 @@ use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// A file that is being written beside its place.
+/// A temporary file beside its final path.
 pub(crate) struct NewFile {
     file: NamedTempFile,
     path: PathBuf,
 }
 
 impl NewFile {
-    /// Begins a file that is to be at `path`.
+    /// Creates a temporary file for `path`.
     ///
     /// # Errors
-    /// Something is there, or the folder cannot be written.
+    /// `path` exists, or the folder is not writable.
     pub(crate) fn begin(path: &Path) -> Result<Self, Failure> {
         if path.symlink_metadata().is_ok() {
-            return Err(is_there(path));
+            return Err(already_exists(path));
         }
         Self::replacing(path)
     }
 
-    /// The same, in place of what is there.
+    /// Creates a temporary file that may replace an existing file at `path`.
     pub(crate) fn replacing(path: &Path) -> Result<Self, Failure> {
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -37,7 +37,7 @@ impl NewFile {
         };
         let mut builder = tempfile::Builder::new();
         builder.prefix(".partner-").suffix(".part");
-        // As any other file that the user makes, not a private one.
+        // The umask applies, as for any other file of the user; tempfile's default is a private file.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         Ok(Self {
@@ -50,17 +50,17 @@ impl NewFile {
         self.file.write_all(bytes).map_err(Failure::of(&self.path))
     }
 
-    /// Puts it into its place, if that is still free.
+    /// Moves the file to its path, unless a file exists there.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         self.file.as_file().sync_all().map_err(Failure::of(&self.path))?;
         match self.file.persist_noclobber(&self.path) {
             Ok(_) => Ok(()),
-            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Err(is_there(&self.path)),
+            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Err(already_exists(&self.path)),
             Err(error) => Err(Failure::of(&self.path)(error.error)),
         }
     }
 
-    /// Puts it into its place, whatever is there.
+    /// Moves the file to its path and replaces an existing file.
     pub(crate) fn replace(self) -> Result<(), Failure> {
         self.file.as_file().sync_all().map_err(Failure::of(&self.path))?;
         let path = self.path;
@@ -71,7 +71,7 @@ impl NewFile {
     }
 }
 
-/// Writes what is downloaded, and shows how far it is.
+/// Writes a download to a new file, shows the progress, and returns the number of bytes.
 pub(crate) async fn download<E: Into<Failure>>(
     path: &Path,
     what: &str,
@@ -91,9 +91,9 @@ pub(crate) async fn download<E: Into<Failure>>(
     Ok(written)
 }
 
-/// Makes what was done in a folder survive the machine.
+/// Flushes a folder's entries to disk, so that renames in it survive a power failure.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Failure> {
-    // Only where folders can be opened.
+    // Windows cannot open folders.
     if cfg!(unix) {
         fs::File::open(folder)
             .and_then(|folder| folder.sync_all())
@@ -102,6 +102,6 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_there(path: &Path) -> Failure {
-    Failure::Refused(format!("{} is there already; nothing is overwritten", path.display()))
+pub(crate) fn already_exists(path: &Path) -> Failure {
+    Failure::Rejected(format!("{} already exists and is not overwritten", path.display()))
 }

@@ -1,7 +1,6 @@
-//! The program `partner`: the partner API on the command line, for partners.
+//! The program `partner`: a command-line client of the partner API.
 //!
-//! What it says to the service it says through `partner-api-client`; this crate is what a command line adds. A module for each
-//! command: its arguments, its examples, and what it does.
+//! It calls the service through `partner-api-client`. Each command has a module with its arguments, its examples and its code.
 
 mod certify;
 pub mod cli;
@@ -16,5 +15,6 @@ mod read;
 mod request;
 mod sign;
 mod sync;
+mod text;
 
 pub use failure::Failure;

@@ -1,4 +1,4 @@
-//! `partner`: the partner API on the command line.
+//! `partner`: a command-line client of the partner API.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ async fn main() -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
         Err(failure) => {
-            eprintln!("error: {failure}");
+            eprintln!("error: {failure}{}", failure.details());
             ExitCode::from(failure.exit_code())
         }
     }

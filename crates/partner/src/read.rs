@@ -2,7 +2,7 @@
 
 use clap::Args;
 use partner_api_client::{Call as _, Client, ClientInfo as _, types};
-use partner_api_terminal::names::alike;
+use partner_api_terminal::names::similar;
 use partner_api_terminal::output::{Output, Row, yes};
 use partner_api_terminal::when;
 use serde::Serialize;
@@ -10,19 +10,19 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::profile::Connect;
 
-/// What the help of `health` says at its end.
+/// The end of the help text of `health`.
 pub const HEALTH_EXAMPLES: &str = "\
 Examples:
   partner health
   partner --sandbox .sandbox/sandbox.json --as beta health";
 
-/// What the help of `orgs` says at its end.
+/// The end of the help text of `orgs`.
 pub const ORGS_EXAMPLES: &str = "\
 Examples:
   partner orgs
   partner orgs --json";
 
-/// What the help of `branches` says at its end.
+/// The end of the help text of `branches`.
 pub const BRANCHES_EXAMPLES: &str = "\
 Examples:
   partner branches                     of all organizations
@@ -32,32 +32,32 @@ Examples:
 /// The arguments of `branches`.
 #[derive(Args, Debug)]
 pub struct BranchesArgs {
-    /// An organization's slug or id [default: all that are open to you]
+    /// An organization's slug or ID [default: all that you can access]
     pub organization: Option<String>,
-    /// Only branches in this city, written exactly so
+    /// Only branches in this city (exact match)
     #[arg(long)]
     pub city: Option<String>,
-    /// The inactive branches instead
+    /// List the inactive branches instead
     #[arg(long)]
     pub inactive: bool,
 }
 
-/// Whether everything is in order, with what the clock has to say.
+/// The service's health and the difference between the clocks.
 #[derive(Serialize)]
 struct Health {
     #[serde(flatten)]
     health: types::Health,
-    /// By how many seconds the service's clock is ahead of this machine's.
+    /// Seconds by which the service's clock is ahead of this machine's.
     seconds_ahead: i64,
 }
 
 pub(crate) async fn health(connect: &Connect) -> Result<Output, Failure> {
     let client = connect.client()?;
-    let answer = client.get_health().send().answer().await?;
+    let answer = client.get_health().send().response().await?;
     let seconds_ahead = (answer.server_time - chrono::Utc::now()).num_seconds();
     let clock = match seconds_ahead.abs() {
         0..=2 => "agrees with this machine's".to_owned(),
-        ..=300 => format!("{seconds_ahead:+} s from this machine's; 300 s are too many"),
+        ..=300 => format!("{seconds_ahead:+} s from this machine's; at most 300 s are accepted"),
         _ => format!(
             "{seconds_ahead:+} s from this machine's: set the clock; this request was signed with the service's time"
         ),
@@ -107,13 +107,13 @@ pub(crate) async fn organizations(connect: &Connect) -> Result<Output, Failure> 
         .client()?
         .list_organizations()
         .send()
-        .answer()
+        .response()
         .await?
         .into_inner();
     let rows: Vec<_> = list.data.into_iter().map(Organization).collect();
     Ok(Output::rows(
         &rows,
-        "No organization is open to you; ask the operator for a grant.",
+        "You cannot access any organization; ask the operator for a grant.",
     ))
 }
 
@@ -143,23 +143,23 @@ impl Row for Branch {
 
 pub(crate) async fn branches(connect: &Connect, args: &BranchesArgs) -> Result<Output, Failure> {
     let client = connect.client()?;
-    let organizations = client.list_organizations().send().answer().await?.into_inner().data;
+    let organizations = client.list_organizations().send().response().await?.into_inner().data;
     let organizations = match &args.organization {
         None => organizations,
         Some(name) => vec![named(organizations, name)?],
     };
     let mut rows = Vec::new();
     for organization in organizations {
-        let branches = of(&client, &organization, args).await?;
+        let branches = branches_of(&client, &organization, args).await?;
         rows.extend(branches.into_iter().map(|branch| Branch {
             organization: organization.slug.clone(),
             branch,
         }));
     }
-    Ok(Output::rows(&rows, "There are no such branches."))
+    Ok(Output::rows(&rows, "No branches match."))
 }
 
-async fn of(
+async fn branches_of(
     client: &Client,
     organization: &types::Organization,
     args: &BranchesArgs,
@@ -172,10 +172,10 @@ async fn of(
         Some(city) => list.city(city.as_str()),
         None => list,
     };
-    Ok(list.send().answer().await?.into_inner().data)
+    Ok(list.send().response().await?.into_inner().data)
 }
 
-/// The organization of this slug, name or id.
+/// Finds the organization with this slug, name or ID.
 pub(crate) fn named(organizations: Vec<types::Organization>, name: &str) -> Result<types::Organization, Failure> {
     let slugs: Vec<_> = organizations
         .iter()
@@ -185,10 +185,10 @@ pub(crate) fn named(organizations: Vec<types::Organization>, name: &str) -> Resu
         organization.slug == name || organization.name == name || organization.id.to_string() == name
     };
     organizations.into_iter().find(is_meant).ok_or_else(|| {
-        let hint = match alike(name, &slugs).first() {
+        let hint = match similar(name, &slugs).first() {
             Some(slug) => format!("did you mean `{slug}`?"),
             None => "list them with: partner orgs".to_owned(),
         };
-        Failure::NotFound(format!("no organization `{name}` is open to you; {hint}"))
+        Failure::NotFound(format!("you cannot access an organization `{name}`; {hint}"))
     })
 }

@@ -1,4 +1,4 @@
-//! A request that somebody describes: its method, its target and its body.
+//! A request given as arguments: its method, its target and its body.
 
 use std::fs;
 use std::io::Read as _;
@@ -12,12 +12,12 @@ use crate::failure::Failure;
 
 /// A request: method, target and body.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Described {
+pub struct RequestArgs {
     /// The method, such as GET
     pub method: String,
-    /// Path and query as they are sent, such as '/api/v1/partner/inspections?limit=2'; a whole address will do
+    /// Path and query as they are sent, such as '/api/v1/partner/inspections?limit=2', or a complete URL
     pub target: String,
-    /// The body: a file, whose bytes are taken as they are, or - for standard input
+    /// A file with the exact bytes of the body, or - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
     pub body: Option<PathBuf>,
     /// The body, as text
@@ -25,18 +25,18 @@ pub struct Described {
     pub data: Option<String>,
 }
 
-/// What is signed of it.
+/// The parts of a request that are signed.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct RequestParts {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Described {
-    /// Reads the body, and takes the target apart.
-    pub(crate) fn take(&self) -> Result<Taken, Failure> {
+impl RequestArgs {
+    /// Reads the body and splits the target into path and query.
+    pub(crate) fn read(&self) -> Result<RequestParts, Failure> {
         let (path, query) = split_target(&self.target);
         let body = match (&self.data, &self.body) {
             (Some(text), _) => text.clone().into_bytes(),
@@ -51,10 +51,10 @@ impl Described {
         let path = signed_path(path);
         if !path.starts_with("/api/v1/partner") {
             return Err(Failure::Usage(format!(
-                "`{path}` is not signed: what is begins with /api/v1/partner"
+                "`{path}` is not signed: signed paths begin with /api/v1/partner"
             )));
         }
-        Ok(Taken {
+        Ok(RequestParts {
             method: self.method.to_ascii_uppercase(),
             path: path.to_owned(),
             query: query.split('#').next().unwrap_or_default().to_owned(),

@@ -1,4 +1,4 @@
-//! `partner sign`: each step of a signature, and a curl command that is ready to run.
+//! `partner sign`: shows each step of a signature and a curl command that is ready to run.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,21 +13,22 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::profile::Connect;
-use crate::request::Described;
+use crate::request::RequestArgs;
 
-/// What the help says at its end.
+/// The end of the help text.
 pub const EXAMPLES: &str = "\
 Examples:
   partner sign GET '/api/v1/partner/inspections?limit=2'
   partner sign POST /api/v1/partner/test-line/measurements --body package.json
-  partner sign GET /api/v1/partner/health --timestamp 1780000000 --nonce 0123456789abcdef   the same every time";
+  partner sign GET /api/v1/partner/health \\
+      --timestamp 1780000000 --nonce 0123456789abcdef";
 
 /// The arguments of `sign`.
 #[derive(Args, Debug)]
 pub struct SignArgs {
     /// The request
     #[command(flatten)]
-    pub request: Described,
+    pub request: RequestArgs,
     /// UNIX seconds [default: now]
     #[arg(long, value_name = "SECONDS")]
     pub timestamp: Option<String>,
@@ -36,7 +37,7 @@ pub struct SignArgs {
     pub nonce: Option<String>,
 }
 
-/// All that a signature is made of.
+/// The intermediate values of a signature.
 #[derive(Serialize)]
 struct Signed {
     canonical_query: String,
@@ -48,7 +49,7 @@ struct Signed {
 
 pub(crate) fn run(connect: &Connect, args: &SignArgs) -> Result<Output, Failure> {
     let account = connect.account()?;
-    let request = args.request.take()?;
+    let request = args.request.read()?;
     let timestamp = match &args.timestamp {
         Some(text) => timestamp(text)?,
         None => now(),
@@ -84,10 +85,10 @@ pub(crate) fn run(connect: &Connect, args: &SignArgs) -> Result<Output, Failure>
         curl: curl(&account.base_url, &request.path, &request.query, &headers, args),
         headers: headers.iter().map(|(name, value)| (name, value.to_owned())).collect(),
     };
-    Ok(Output::said(&text(&signed), &signed))
+    Ok(Output::message(&text(&signed), &signed))
 }
 
-/// UNIX seconds of now.
+/// Returns the current time in UNIX seconds.
 pub(crate) fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -97,7 +98,11 @@ pub(crate) fn now() -> u64 {
 fn timestamp(text: &str) -> Result<u64, Failure> {
     parse_timestamp(text)
         .and_then(|seconds| seconds.try_into().ok())
-        .ok_or_else(|| Failure::Usage(format!("`{text}` is no timestamp: UNIX seconds, digits alone")))
+        .ok_or_else(|| {
+            Failure::Usage(format!(
+                "`{text}` is not a timestamp: it must be UNIX seconds, digits only"
+            ))
+        })
 }
 
 fn text(signed: &Signed) -> String {
@@ -107,14 +112,14 @@ fn text(signed: &Signed) -> String {
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
     format!(
-        "Canonical string (six lines, no line feed at the end):\n{}\n\nHeaders (for 300 seconds, and once):\n{}\n\n{}",
+        "Canonical string (six lines, no line feed at the end):\n{}\n\nHeaders (valid for 300 seconds and one request):\n{}\n\n{}",
         signed.canonical,
         headers.join("\n"),
         signed.curl
     )
 }
 
-/// Byte for byte what was signed: curl is kept from tidying up the path, and from changing the body.
+/// Returns a curl command that sends exactly the signed bytes: `--path-as-is` and `--data-binary` keep path and body unchanged.
 fn curl(base_url: &str, path: &str, query: &str, headers: &Headers, args: &SignArgs) -> String {
     let query = if query.is_empty() {
         String::new()

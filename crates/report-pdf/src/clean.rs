@@ -1,14 +1,14 @@
-//! Makes any text printable: a character that no embedded font has would fail the PDF/UA check, control and
-//! bidi-override characters could garble a line, and a very long word would run out of its table cell.
+//! Makes any text printable. A character without a glyph in the embedded fonts would fail the PDF/UA check. Control and
+//! bidi-override characters could garble a line. A very long word would overflow its table cell.
 
 use serde_json::Value;
 
-/// Stands for a character that cannot be printed.
+/// Replaces a character that cannot be printed.
 const REPLACEMENT: char = '\u{fffd}';
-/// A word longer than this many characters gets places where it may break.
+/// A longer word gets break opportunities after this many characters.
 const LONG_WORD: usize = 24;
 
-/// Cleans every text in `value`, whatever its depth, except the members named `href` (they are checked elsewhere).
+/// Cleans every text in `value` at any depth, except the members named `href`, which are validated elsewhere.
 pub(crate) fn clean_all(value: &mut Value, has_glyph: &dyn Fn(char) -> bool) {
     match value {
         Value::String(text) => *text = clean(text, has_glyph),
@@ -28,7 +28,7 @@ fn clean(text: &str, has_glyph: &dyn Fn(char) -> bool) -> String {
         let character = match character {
             '\n' | ' ' | '\u{a0}' => character,
             '\t' | '\u{2028}' | '\u{2029}' | '\u{85}' => ' ',
-            // Joiners and directional controls print nothing by themselves.
+            // Joiners and directional controls have no glyph.
             '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}' => {
                 continue;
             }
@@ -51,7 +51,7 @@ fn clean(text: &str, has_glyph: &dyn Fn(char) -> bool) -> String {
     out
 }
 
-/// Private-use characters have no meaning that a reader or a screen reader could know.
+/// Private-use characters have no meaning for a reader or a screen reader.
 fn is_private(character: char) -> bool {
     matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
 }
@@ -67,19 +67,19 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_glyph_is_replaced_and_controls_vanish() {
+    fn characters_without_a_glyph_are_replaced_and_controls_are_removed() {
         assert_eq!(clean("a\u{0}b\u{202e}c\td", &|_| true), "abc d");
         assert_eq!(clean("x😀y\u{e123}", &|c| c != '😀'), "x\u{fffd}y\u{fffd}");
     }
 
     #[test]
-    fn a_very_long_word_may_break() {
+    fn a_very_long_word_gets_break_opportunities() {
         let cleaned = clean(&"x".repeat(60), &|_| true);
         assert_eq!(cleaned.matches('\u{200b}').count(), 2);
     }
 
     #[test]
-    fn links_are_left_alone() {
+    fn links_are_not_changed() {
         let mut value = serde_json::json!({"href": "a\tb", "text": ["a\tb"]});
         clean_all(&mut value, &|_| true);
         assert_eq!(value, serde_json::json!({"href": "a\tb", "text": ["a b"]}));

@@ -1,4 +1,4 @@
-//! Numbers and dates as they are written in Turkish.
+//! Formats numbers and dates in Turkish.
 
 use chrono::{DateTime, Datelike, FixedOffset, Timelike, Utc};
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -6,14 +6,14 @@ use rust_decimal::{Decimal, RoundingStrategy};
 /// Turkey's offset from UTC: +3 h all year since 2016.
 const ISTANBUL_SECONDS: i32 = 3 * 3600;
 
-/// More than these no device of a workshop measures.
-const MOST_DECIMALS: u32 = 4;
+/// The maximum number of decimals. No device measures more precisely.
+const MAX_DECIMALS: u32 = 4;
 
 const MONTHS: [&str; 12] = [
     "Ocak", "Şubat", "Mart", "Nisan", "Mayıs", "Haziran", "Temmuz", "Ağustos", "Eylül", "Ekim", "Kasım", "Aralık",
 ];
 
-/// A decimal with `.` between thousands and `,` before the fraction, its scale kept: `-1.250,50`.
+/// Formats a decimal with `.` between thousands and `,` before the fraction, and keeps its scale: `-1.250,50`.
 pub(crate) fn decimal(value: Decimal) -> String {
     let text = value.abs().to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -34,7 +34,7 @@ pub(crate) fn decimal(value: Decimal) -> String {
     out
 }
 
-/// An amount with two decimals and its currency: `1.250,00 TL`.
+/// Formats an amount with two decimals and its currency: `1.250,00 TL`.
 pub(crate) fn money(amount: Decimal, currency: &str) -> String {
     let mut amount = amount.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
     amount.rescale(2);
@@ -42,12 +42,12 @@ pub(crate) fn money(amount: Decimal, currency: &str) -> String {
     format!("{}\u{a0}{currency}", decimal(amount))
 }
 
-/// A percentage, sign first as in Turkish, without trailing zeros: `%12,5`.
+/// Formats a percentage without trailing zeros, with the sign first as in Turkish: `%12,5`.
 pub(crate) fn percent(value: Decimal) -> String {
     format!("%{}", decimal(value.normalize()))
 }
 
-/// A measured value with its unit and so many decimals: `3,21 kN`, `%78,0`.
+/// Formats a measured value with its unit and a number of decimals: `3,21 kN`, `%78,0`.
 pub(crate) fn quantity(value: Decimal, decimals: u32, unit: Option<&str>) -> String {
     let number = fixed(value, decimals);
     match unit {
@@ -60,38 +60,38 @@ pub(crate) fn quantity(value: Decimal, decimals: u32, unit: Option<&str>) -> Str
     }
 }
 
-/// A number with so many decimals.
+/// Formats a number with a number of decimals.
 pub(crate) fn fixed(value: Decimal, decimals: u32) -> String {
     let mut value = value.round_dp_with_strategy(decimals, RoundingStrategy::MidpointAwayFromZero);
     value.rescale(decimals);
     decimal(value)
 }
 
-/// How many decimals values that stand together are written with: those that are usual for their unit, more where one of them
-/// has more, and never more than four.
+/// The number of decimals for values of one table: the usual number for their unit, or more if one of them has more, but at most
+/// four.
 pub(crate) fn decimals(unit: Option<&str>, values: impl Iterator<Item = Decimal>) -> u32 {
-    let usual = match unit {
+    let default = match unit {
         Some("kN") => 2,
         Some("percent" | "%" | "m/km" | "HP") => 1,
         _ => 0,
     };
-    let most = values.map(|value| value.normalize().scale()).max().unwrap_or_default();
-    most.clamp(usual, usual.max(MOST_DECIMALS))
+    let max = values.map(|value| value.normalize().scale()).max().unwrap_or_default();
+    max.clamp(default, default.max(MAX_DECIMALS))
 }
 
-/// A mileage: `128.450 km`.
-pub(crate) fn kilometres(value: i32) -> String {
+/// Formats a mileage: `128.450 km`.
+pub(crate) fn kilometers(value: i32) -> String {
     format!("{}\u{a0}km", decimal(Decimal::from(value)))
 }
 
-/// A day in Turkey's time: `5 Mayıs 2026`.
+/// Formats a day in Turkish time: `5 Mayıs 2026`.
 pub(crate) fn day(time: DateTime<Utc>) -> String {
     let local = istanbul(time);
     let month = MONTHS.get(local.month0() as usize).copied().unwrap_or_default();
     format!("{} {month} {}", local.day(), local.year())
 }
 
-/// A day and minute in Turkey's time: `05.05.2026 14:03`.
+/// Formats a day and minute in Turkish time: `05.05.2026 14:03`.
 pub(crate) fn minute(time: DateTime<Utc>) -> String {
     let local = istanbul(time);
     format!(
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_the_decimals_that_are_asked_for_and_percent_goes_first() {
+    fn values_have_the_requested_decimals_and_the_percent_sign_comes_first() {
         assert_eq!(quantity(number("3"), 2, Some("kN")), "3,00\u{a0}kN");
         assert_eq!(quantity(number("-4.1"), 1, Some("m/km")), "-4,1\u{a0}m/km");
         assert_eq!(quantity(number("78"), 1, Some("percent")), "%78,0");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_stand_together_have_the_decimals_of_the_most_exact_of_them() {
+    fn values_of_one_table_have_the_decimals_of_the_most_precise_one() {
         let of = |unit, values: &[&str]| decimals(unit, values.iter().map(|text| number(text)));
         assert_eq!(of(Some("kN"), &["3", "3.83"]), 2);
         assert_eq!(of(Some("kN"), &["3", "3.8312"]), 4);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_those_of_turkey() {
+    fn days_are_in_turkish_time() {
         let time = DateTime::from_timestamp(1_777_935_600, 0).unwrap_or_default(); // 2026-05-04T23:00:00Z
         assert_eq!(day(time), "5 Mayıs 2026");
         assert_eq!(minute(time), "05.05.2026 02:00");

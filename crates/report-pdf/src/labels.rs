@@ -1,6 +1,6 @@
-//! Turkish names of the codes. Vocabularies are open: an unknown code is shown in readable form.
+//! Turkish names of codes. Vocabularies are open, so an unknown code is shown in a readable form.
 
-/// Fuel, for example `DIESEL` → `Dizel`.
+/// The name of a fuel, for example `DIESEL` → `Dizel`.
 pub(crate) fn fuel(code: &str) -> String {
     known(
         code,
@@ -15,7 +15,7 @@ pub(crate) fn fuel(code: &str) -> String {
     )
 }
 
-/// Transmission.
+/// The name of a transmission.
 pub(crate) fn transmission(code: &str) -> String {
     known(
         code,
@@ -28,7 +28,7 @@ pub(crate) fn transmission(code: &str) -> String {
     )
 }
 
-/// Body type.
+/// The name of a body type.
 pub(crate) fn body(code: &str) -> String {
     known(
         code,
@@ -43,7 +43,7 @@ pub(crate) fn body(code: &str) -> String {
             ("MPV", "MPV"),
             ("MINIVAN", "Minivan"),
             ("VAN", "Panelvan"),
-            ("PICKUP", "Pick-up"),
+            ("PICKUP", "Pikap"),
             ("MINIBUS", "Minibüs"),
             ("TRUCK", "Kamyon"),
             ("MOTORCYCLE", "Motosiklet"),
@@ -52,7 +52,7 @@ pub(crate) fn body(code: &str) -> String {
     )
 }
 
-/// Way of payment.
+/// The name of a payment method.
 pub(crate) fn payment(code: &str) -> String {
     known(
         code,
@@ -60,7 +60,7 @@ pub(crate) fn payment(code: &str) -> String {
     )
 }
 
-/// Kind of a photo.
+/// The name of a kind of photo.
 pub(crate) fn photo(code: &str) -> String {
     known(
         code,
@@ -75,7 +75,7 @@ pub(crate) fn photo(code: &str) -> String {
     )
 }
 
-/// Category of forms.
+/// The name of a category of forms.
 pub(crate) fn category(code: &str) -> String {
     known(
         code,
@@ -88,8 +88,8 @@ pub(crate) fn category(code: &str) -> String {
             ("ENGINE", "Motor"),
             ("MECHANICAL", "Mekanik"),
             ("MECHANICS", "Mekanik"),
-            ("POWERTRAIN", "Motor ve aktarma"),
-            ("TRANSMISSION", "Şanzıman ve aktarma"),
+            ("POWERTRAIN", "Motor ve aktarma organları"),
+            ("TRANSMISSION", "Şanzıman ve aktarma organları"),
             ("ELECTRICAL", "Elektrik ve elektronik"),
             ("ELECTRONICS", "Elektrik ve elektronik"),
             ("UNDERBODY", "Şasi ve alt takım"),
@@ -107,7 +107,7 @@ pub(crate) fn category(code: &str) -> String {
     )
 }
 
-/// What the two sides of the test line belong to, by the code without `_LEFT` or `_RIGHT`.
+/// The name of an axle's device value, by its code without `_LEFT` or `_RIGHT`.
 pub(crate) fn axle(stem: &str) -> Option<&'static str> {
     Some(match stem {
         "SUSP_FRONT" => "Ön süspansiyon",
@@ -126,7 +126,7 @@ fn known(code: &str, names: &[(&str, &str)]) -> String {
     }
 }
 
-/// `ROAD_TEST` → `Road test`; what is not an upper-case code is left as it is.
+/// `ROAD_TEST` → `Road test`. A text that is not an upper-case code is returned unchanged.
 fn readable(code: &str) -> String {
     let is_code = code
         .bytes()

@@ -1,60 +1,60 @@
-//! Which rows of a table stay on one page.
+//! Page breaks in tables.
 //!
-//! A table neither begins at the end of a page with less than [`LEAST`] rows nor ends on top of one with less: its first rows and
-//! its last ones are kept together, and a short table is kept whole.
+//! A table must not begin at the end of a page, or end at the top of one, with fewer than [`MIN_ROWS`] rows. Therefore its first and
+//! its last rows stay together, and a short table is not split at all.
 
-/// The least number of rows of a table on a page.
-const LEAST: usize = 4;
-/// A row with more text than this may break, and is kept with no other one: it may be longer than a page.
-const LONG: usize = 400;
+/// The minimum number of rows of a table on a page.
+const MIN_ROWS: usize = 4;
+/// A row with more characters than this may break and is grouped with no other row, because it may be longer than a page.
+const LONG_ROW: usize = 400;
 
 /// A run of rows that stay on one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Run {
-    /// How many.
+    /// The number of rows.
     pub rows: usize,
-    /// Whether it is one row that may break.
+    /// Whether the run is a single row that may break.
     pub breaks: bool,
 }
 
-/// The runs of a table's rows. `parts` are the rows that belong together whatever happens, such as those of an axle: each is given
-/// by the number of characters of its rows.
+/// Divides a table's rows into runs. `parts` are groups of rows that always stay together, such as those of an axle. Each row is
+/// given by its number of characters.
 pub(crate) fn runs(parts: &[Vec<usize>]) -> Vec<Run> {
     let mut runs = Vec::new();
-    // Long rows stand alone and divide the table into stretches that are looked at by themselves.
-    let mut stretch: Vec<usize> = Vec::new();
+    // A long row forms its own run and divides the table into segments, which are grouped separately.
+    let mut segment: Vec<usize> = Vec::new();
     for part in parts {
-        if part.iter().any(|length| *length > LONG) {
-            runs.extend(kept(&std::mem::take(&mut stretch)));
+        if part.iter().any(|length| *length > LONG_ROW) {
+            runs.extend(group(&std::mem::take(&mut segment)));
             runs.extend(part.iter().map(|length| Run {
                 rows: 1,
-                breaks: *length > LONG,
+                breaks: *length > LONG_ROW,
             }));
         } else {
-            stretch.push(part.len());
+            segment.push(part.len());
         }
     }
-    runs.extend(kept(&stretch));
+    runs.extend(group(&segment));
     runs
 }
 
-/// The runs of a stretch of parts of so many rows.
-fn kept(parts: &[usize]) -> Vec<Run> {
+/// Groups the parts of a segment into runs. Each part is given by its number of rows.
+fn group(parts: &[usize]) -> Vec<Run> {
     let run = |rows| Run { rows, breaks: false };
     let all: usize = parts.iter().sum();
     if all == 0 {
         return Vec::new();
     }
-    if all < 2 * LEAST {
+    if all < 2 * MIN_ROWS {
         return vec![run(all)];
     }
     let mut runs: Vec<usize> = parts.to_vec();
-    // From the front and from the back, parts are taken together until there are enough rows.
-    while runs.len() > 1 && runs[0] < LEAST {
+    // Parts are merged at the front and at the back until there are enough rows.
+    while runs.len() > 1 && runs[0] < MIN_ROWS {
         let first = runs.remove(0);
         runs[0] += first;
     }
-    while runs.len() > 1 && runs.last().is_some_and(|last| *last < LEAST) {
+    while runs.len() > 1 && runs.last().is_some_and(|last| *last < MIN_ROWS) {
         let last = runs.pop().unwrap_or_default();
         if let Some(before) = runs.last_mut() {
             *before += last;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_table_is_kept_whole_and_a_long_one_begins_and_ends_with_four_rows() {
+    fn a_short_table_is_not_split_and_a_long_one_begins_and_ends_with_four_rows() {
         assert_eq!(sizes(&[]), Vec::<usize>::new());
         for count in 1..8 {
             assert_eq!(sizes(&singles(count)), [count], "{count}");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_may_be_longer_than_a_page_is_kept_with_no_other() {
+    fn a_long_row_is_grouped_with_no_other_row() {
         let mut rows = singles(10);
         rows[4] = vec![5_000];
         let found = runs(&rows);

@@ -1,8 +1,8 @@
-//! Renders a vehicle inspection report as the PDF that the customer gets: Turkish text, A4, tagged (PDF/UA-1, PDF/A-2a),
-//! with the fonts, the template and the logo inside the binary. Nothing is read from disk or network.
+//! Renders an inspection report as a PDF for the customer: in Turkish, on A4, tagged (PDF/UA-1, PDF/A-2a). The fonts, the template
+//! and the logo are embedded in the binary; nothing is read from disk or network.
 //!
-//! Fill a [`Report`], keep one [`Renderer`] for the process, and call [`Renderer::render`] on a thread that may block
-//! (`tokio::task::spawn_blocking`): rendering is pure computation, some tenths of a second.
+//! Create one [`Renderer`] for the process, fill a [`Report`], and call [`Renderer::render`] on a thread that may block
+//! (`tokio::task::spawn_blocking`). Rendering is pure computation and takes a few tenths of a second.
 //!
 //! ```no_run
 //! fn pdf(renderer: &report_pdf::Renderer, report: &report_pdf::Report) -> Result<Vec<u8>, report_pdf::RenderError> {
@@ -10,9 +10,8 @@
 //! }
 //! ```
 //!
-//! Text from the report reaches the template as data (a JSON file in the template's virtual file system) and is never
-//! read as markup, so `#`, `*`, `$` and `\` print as they are. The caller has already filtered personal data: what
-//! stands in the [`Report`] is printed.
+//! Text from the report reaches the template as data, in a JSON file of the template's virtual file system. It is never parsed as
+//! markup, so `#`, `*`, `$` and `\` print literally. The caller must filter personal data: everything in the [`Report`] is printed.
 
 mod clean;
 mod format;
@@ -21,8 +20,11 @@ mod layout;
 mod render;
 mod report;
 mod scale;
+mod status;
 mod test_line;
 mod view;
 
 pub use render::{RenderError, Renderer};
-pub use report::{Branch, Device, Form, Limits, Photo, PhotoFormat, Point, Pricing, Report, Source, Stretch, Vehicle};
+pub use report::{
+    Branch, Device, Form, Limits, Photo, PhotoFormat, Point, Pricing, Report, Source, StatusRange, Vehicle,
+};

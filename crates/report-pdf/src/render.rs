@@ -1,4 +1,4 @@
-//! Typst as a library: the world that the template sees, compilation, export.
+//! Uses Typst as a library: provides the template's files, compiles it, and exports the PDF.
 
 use std::sync::Arc;
 
@@ -19,28 +19,28 @@ use crate::{PhotoFormat, Report};
 
 const TEMPLATE: &str = include_str!("../template/report.typ");
 const LOGO: &[u8] = include_bytes!("../template/logo.svg");
-/// What the PDF names as its creator.
+/// The creator in the PDF's metadata.
 const CREATOR: &str = "Vehicle Inspection Platform";
 
 /// A report could not be rendered. No variant carries text from the report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// The report could not be turned into the template's data.
-    #[error("the report cannot be handed to the template")]
+    /// The report could not be serialized for the template.
+    #[error("failed to serialize the report for the template")]
     Data(#[from] serde_json::Error),
     /// The template does not compile with this report; a defect of the template.
     #[error("the template failed at byte {offset:?} of its source")]
     Template {
-        /// Where in `template/report.typ`, if typst knows.
+        /// The position in `template/report.typ`, if Typst reports one.
         offset: Option<usize>,
     },
-    /// The laid-out pages could not be written as PDF.
-    #[error("the pages cannot be written as PDF")]
+    /// The pages could not be exported as a PDF.
+    #[error("failed to export the pages as a PDF")]
     Export,
 }
 
-/// Renders reports. Holds the parsed fonts and template; made once, shared by reference or by cheap clones.
+/// Renders reports. Holds the parsed fonts and template. Create it once and share it by reference or by cheap clones.
 #[derive(Clone)]
 pub struct Renderer {
     shared: Arc<Shared>,
@@ -51,7 +51,7 @@ struct Shared {
     book: LazyHash<FontBook>,
     fonts: Vec<Font>,
     template: Source,
-    /// What a PDF declares, the most first.
+    /// The sets of standards that a PDF may declare, the largest first.
     standards: Vec<PdfStandards>,
 }
 
@@ -86,18 +86,17 @@ impl Renderer {
         }
     }
 
-    /// Renders `report` as a tagged PDF that declares PDF/UA-1, for everybody to read, and PDF/A-2a, to be kept.
+    /// Renders `report` as a tagged PDF that declares PDF/UA-1 (accessible) and PDF/A-2a (archivable).
     ///
-    /// Equal reports give equal bytes. This is computation of some tenths of a second: call it on a thread that may
-    /// block. A photo that cannot be decoded is replaced by a placeholder, a character that no embedded font has by
-    /// U+FFFD, so that no single answer keeps a report from its customer; should the check of a standard still refuse the
-    /// document, it is written tagged but without that claim.
+    /// Equal reports give equal bytes. Rendering computes for a few tenths of a second, so call it on a thread that may block. No
+    /// input prevents the report: a photo that cannot be decoded is replaced by a placeholder, and a character without a glyph by
+    /// U+FFFD. If the document still violates a standard, it is exported tagged but without declaring that standard.
     ///
     /// # Errors
-    /// [`RenderError`], all of whose cases are defects of this crate rather than of the report.
+    /// [`RenderError`]. Every variant is a defect of this crate and not of the report.
     pub fn render(&self, report: &Report) -> Result<Vec<u8>, RenderError> {
         let result = self.compile(report);
-        // Typst memoises in a process-wide cache, decoded photos included: nothing of it is of use for another report.
+        // Typst memoizes in a process-wide cache, including decoded photos, which are useless for another report.
         comemo::evict(0);
         result
     }
@@ -108,7 +107,7 @@ impl Renderer {
         for photo in &report.photos {
             let data = Bytes::new(photo.data.clone());
             let path = photo.format.map(|format| photo_path(photos.len(), format));
-            // Typst keeps the decoded picture for the template's own `image` call.
+            // Typst caches the decoded image for the template's `image` call.
             let is_readable = photo
                 .format
                 .is_some_and(|format| RasterImage::plain(data.clone(), exchange(format)).is_ok());
@@ -148,7 +147,7 @@ impl Renderer {
             standards,
             ..PdfOptions::default()
         };
-        // A standard refuses a document for what is odd in one character; a tagged PDF without the claim is still right.
+        // A single odd character may violate a standard; a tagged PDF that does not declare it is still useful.
         let mut written = self
             .shared
             .standards
@@ -168,7 +167,7 @@ impl Renderer {
     }
 }
 
-/// The files that the template can read, and nothing else: no disk, no packages, no clock.
+/// The environment of the template: these files, and no disk, packages or clock.
 struct ReportWorld<'a> {
     shared: &'a Shared,
     files: Vec<(FileId, Bytes)>,
@@ -230,17 +229,17 @@ fn exchange(format: PhotoFormat) -> ExchangeFormat {
     }
 }
 
-/// The id of a file of ours. Typst interns paths for ever, so they come from a small set of names.
+/// The ID of an embedded file. Typst interns paths and never frees them, so the names come from a small set.
 #[expect(
     clippy::expect_used,
-    reason = "only a path that climbs out of its root is refused, and ours are fixed"
+    reason = "only a path outside of its root is rejected, and these paths are fixed"
 )]
 fn file_id(path: &str) -> FileId {
     let path = VirtualPath::new(path).expect("a path below the root");
     RootedPath::new(VirtualRoot::Project, path).intern()
 }
 
-/// Typst's messages can quote values, so only the place is kept.
+/// Keeps only the position, because Typst's messages may quote values of the report.
 fn template_error(world: &ReportWorld<'_>, errors: &[SourceDiagnostic]) -> RenderError {
     let offset = errors
         .iter()
@@ -262,7 +261,7 @@ fn timestamp(time: DateTime<Utc>) -> Option<Timestamp> {
     Some(Timestamp::new_utc(datetime))
 }
 
-/// The address as a QR code with the white around it by which cameras find it; `None` if it is too long for one.
+/// The address as a QR code with its quiet zone, as SVG; `None` if it is too long.
 fn qr_code(url: &str) -> Option<String> {
     let code = qrcode::QrCode::with_error_correction_level(url, qrcode::EcLevel::M).ok()?;
     let mut svg = code.render::<qrcode::render::svg::Color<'_>>();

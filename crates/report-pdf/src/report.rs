@@ -1,213 +1,216 @@
-//! What a report consists of, as its caller hands it over.
+//! The data of a report, which the caller provides.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-/// A whole report. All text is already filtered for the organisation's privacy mode; an empty text is left out of the
-/// page or printed as a dash.
+/// A report. All texts are already filtered for the organization's privacy mode. An empty text is omitted or printed as a
+/// dash.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Number printed on every page; also the PDF's stable identity.
+    /// The number, printed on every page. It is also the PDF's stable identifier.
     pub report_number: String,
-    /// Organisation that inspected the vehicle; the PDF's author.
+    /// The organization that inspected the vehicle; the PDF's author.
     pub organization_name: String,
-    /// Branch where it was inspected.
+    /// The branch where the vehicle was inspected.
     pub branch: Branch,
-    /// Who inspected it and answers for the report, as far as the privacy mode tells.
+    /// The inspector who is responsible for the report, as far as the privacy mode allows.
     pub inspector: String,
-    /// Time of publication; also the PDF's creation date.
+    /// The time of publication; also the PDF's creation date.
     pub published_at: DateTime<Utc>,
-    /// Time the report was opened.
+    /// The time at which the report was opened.
     pub created_at: DateTime<Utc>,
-    /// Status as shown to the customer, for example `Yayımlandı`.
+    /// The status as shown to the customer, for example `Yayımlandı`.
     pub status_label: String,
     /// The inspected vehicle.
     pub vehicle: Vehicle,
-    /// Mileage in km read at the inspection; may differ from the vehicle's own record.
+    /// The mileage in km that was read at the inspection. It may differ from the vehicle's record.
     pub snapshot_mileage_km: i32,
-    /// Name of the inspection package.
+    /// The name of the inspection package.
     pub package_name: String,
-    /// What was charged.
+    /// The prices.
     pub pricing: Pricing,
-    /// Overall score, 0 (worst) to 100 (best); values outside are drawn as the nearest bound.
+    /// The overall score from 0 (worst) to 100 (best). Values outside are drawn as the nearest bound. It is omitted if no point was
+    /// inspected.
     pub overall_score: i32,
-    /// Inspector's overall text.
+    /// The inspector's overall assessment.
     pub summary: String,
-    /// Inspector's recommendation.
+    /// The inspector's recommendation.
     pub recommendation: String,
-    /// Forms in the order of the template; grouped by category in the order of first appearance.
+    /// The forms in the order of their templates. They are grouped by category, in the order of first appearance.
     pub forms: Vec<Form>,
-    /// Photos to show, in order; hidden ones are the caller's to leave out.
+    /// The photos to print, in order. The caller must omit hidden ones.
     pub photos: Vec<Photo>,
-    /// How many the report has: where that is more than are shown, the page says so.
+    /// The number of the report's photos. If it is greater than the number of printed ones, the PDF says so.
     pub photos_in_all: usize,
-    /// Address at which the report can be verified; printed, linked and drawn as a QR code if it is http(s).
+    /// The address at which the report can be verified. It is printed; an http(s) address is also linked and drawn as a QR code.
     pub verification_url: Option<String>,
 }
 
-/// Where a vehicle was inspected. What is empty is left out.
+/// The branch where a vehicle was inspected. Empty fields are omitted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Branch {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Street address, without district and city.
+    /// The street address, without district and city.
     pub address: String,
-    /// District.
+    /// The district.
     pub district: String,
-    /// City.
+    /// The city.
     pub city: String,
-    /// Telephone.
+    /// The telephone number.
     pub telephone: String,
 }
 
-/// The vehicle as printed: plate and VIN are in whatever form the privacy mode leaves them.
+/// The vehicle. Plate and VIN are plain or masked, depending on the privacy mode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Vehicle {
-    /// Plate, plain or masked.
+    /// The plate, plain or masked.
     pub plate: String,
-    /// Vehicle identification number, plain or masked.
+    /// The vehicle identification number (VIN), plain or masked.
     pub vin: String,
-    /// Make.
+    /// The make.
     pub brand: String,
-    /// Model.
+    /// The model.
     pub model: String,
-    /// Model year.
+    /// The model year.
     pub year: i32,
-    /// Body type code, for example `SEDAN`.
+    /// The code of the body type, for example `SEDAN`.
     pub body_type: String,
-    /// Fuel code, for example `DIESEL`.
+    /// The code of the fuel, for example `DIESEL`.
     pub fuel_type: String,
-    /// Transmission code, for example `AUTOMATIC`.
+    /// The code of the transmission, for example `AUTOMATIC`.
     pub transmission: String,
-    /// Colour.
+    /// The color.
     pub color: String,
-    /// Mileage in km in the vehicle's own record.
+    /// The mileage in km in the vehicle's record.
     pub mileage_km: i32,
 }
 
 /// Prices in units of `currency`, two decimals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pricing {
-    /// Price before the discount.
+    /// The price before the discount.
     pub base_price: Decimal,
-    /// Discount in percent.
+    /// The discount in percent.
     pub discount_percent: Decimal,
-    /// Name of the discount; empty if there is none.
+    /// The name of the discount; empty if there is none.
     pub discount_name: String,
-    /// Price paid.
+    /// The price after the discount.
     pub final_price: Decimal,
-    /// Payment code, for example `CARD`.
+    /// The code of the payment method, for example `CARD`.
     pub payment_type: String,
-    /// ISO 4217 code; `TRY` prints as `TL`.
+    /// The ISO 4217 code of the currency; `TRY` is printed as `TL`.
     pub currency: String,
 }
 
 /// A form: a template with its answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Form {
-    /// Name as shown to the customer.
+    /// The name as shown to the customer.
     pub name: String,
-    /// Category code, for example `BODY`; forms of one category stand together.
+    /// The code of the category, for example `BODY`. Forms of one category share a section.
     pub score_category: String,
-    /// Inspector's note on the whole form; empty if there is none.
+    /// The inspector's note on the whole form; empty if there is none.
     pub general_note: String,
-    /// Points in order.
+    /// The points that were inspected, in order.
     pub points: Vec<Point>,
-    /// Whether the form holds the test line's device values; it then gets a section with scales.
+    /// The names of the points that were not inspected, in order.
+    pub not_inspected: Vec<String>,
+    /// Whether the form holds the device values of the test line. It then gets a section with scales.
     pub is_test_line: bool,
-    /// What follows from the values of a test line: axles' sums (`BRAKE_FRONT_SUM`) and differences
-    /// (`BRAKE_FRONT_DIFFERENCE`), and the power's ratio where that is no point.
+    /// Points computed from the values of a test line: the axles' sums (`BRAKE_FRONT_SUM`) and differences
+    /// (`BRAKE_FRONT_DIFFERENCE`), and the ratio of the power if the form has no point for it.
     pub computed: Vec<Point>,
-    /// The measurements whose values it holds, in the order of their time.
+    /// The measurements whose values the form holds, in the order of their times.
     pub devices: Vec<Device>,
 }
 
-/// A measurement whose values a test line's form holds.
+/// A device measurement whose values a test-line form holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Device {
-    /// The device's serial number; empty where it sent none.
+    /// The device's serial number; empty if it sent none.
     pub serial: String,
-    /// When it measured.
+    /// The time of the measurement.
     pub measured_at: DateTime<Utc>,
-    /// When its values were written into the report.
+    /// The time at which its values were written to the report.
     pub applied_at: Option<DateTime<Utc>>,
 }
 
 /// One inspected point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// Point code, for example `BRAKE_FRONT_LEFT`.
+    /// The point's code, for example `BRAKE_FRONT_LEFT`.
     pub code: String,
-    /// Name as shown to the customer.
+    /// The name as shown to the customer.
     pub name: String,
-    /// Status code; `GOOD`, `BORDERLINE` and `OUT_OF_LIMIT` have colours of their own, others that of their severity.
+    /// The status code. `GOOD`, `BORDERLINE` and `OUT_OF_LIMIT` have their own colors; other statuses have that of their severity.
     pub status_code: String,
-    /// Status as shown to the customer.
+    /// The status as shown to the customer.
     pub status_label: String,
-    /// `NONE`, `LOW`, `MEDIUM` or `HIGH`; anything else counts as `NONE`.
+    /// The severity: `NONE`, `LOW`, `MEDIUM` or `HIGH`. Any other text counts as `NONE`.
     pub severity: String,
-    /// Measured value in `unit`.
+    /// The measured value, in `unit`.
     pub numeric_value: Option<Decimal>,
-    /// Unit of the value: `HP`, `percent`, `kN`, `m/km`.
+    /// The unit of the value, such as `HP`, `percent`, `kN` or `m/km`.
     pub unit: Option<String>,
-    /// Inspector's note; empty if there is none.
+    /// The inspector's note; empty if there is none.
     pub note: String,
-    /// The limits that gave the value its status; `None` where they are not known.
+    /// The limits that determined the value's status; `None` if they are unknown.
     pub limits: Option<Limits>,
-    /// Where the value is from.
+    /// The source of the value.
     pub source: Source,
 }
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Source {
     /// An inspector wrote it.
     Inspector,
-    /// A device measured it; which of the form's [`devices`](Form::devices), where that is known.
+    /// A device measured it; with the index in the form's [`devices`](Form::devices), if it is known.
     Device(Option<usize>),
-    /// It follows from other values.
+    /// It was computed from other values.
     Computed,
 }
 
-/// Limits of a value: in words, and as stretches of its scale.
+/// The limits of a value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limits {
-    /// The least and the greatest good value; one that is missing is open.
+    /// The smallest and the greatest good value; a missing bound is open.
     pub good: (Option<Decimal>, Option<Decimal>),
-    /// The same of borderline values; there is no such range where both are missing.
+    /// The smallest and the greatest borderline value. If both are missing, no value is borderline.
     pub borderline: (Option<Decimal>, Option<Decimal>),
-    /// All values from the least to the greatest, as stretches of one status.
-    pub stretches: Vec<Stretch>,
+    /// All possible values from the smallest to the greatest, divided into ranges with one status each.
+    pub status_ranges: Vec<StatusRange>,
 }
 
-/// A stretch of the values that have one status.
+/// A range of values with one status.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Stretch {
-    /// Where it ends; the last one has no end.
+pub struct StatusRange {
+    /// The end of the range; `None` for the last one.
     pub until: Option<Decimal>,
-    /// `GOOD`, `BORDERLINE` or `OUT_OF_LIMIT`.
+    /// The status: `GOOD`, `BORDERLINE` or `OUT_OF_LIMIT`.
     pub status_code: String,
 }
 
 /// A photo of the report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Photo {
-    /// Caption; the kind's Turkish name stands in for a missing one.
+    /// The caption.
     pub caption: Option<String>,
-    /// Photo kind code, for example `EXTERIOR`.
+    /// The code of the kind of photo, for example `EXTERIOR`.
     pub kind: String,
-    /// Name of the point that it shows.
+    /// The name of the point that the photo shows.
     pub point: Option<String>,
-    /// The format of the file; `None` for one that cannot be printed.
+    /// The format of the file; `None` if it cannot be printed.
     pub format: Option<PhotoFormat>,
-    /// The file's bytes, embedded as they are (EXIF data included); of what cannot be decoded a placeholder is drawn
-    /// instead.
+    /// The bytes of the file, which are embedded unchanged (including EXIF data). A file that cannot be decoded is replaced by a
+    /// placeholder.
     #[serde(skip)]
     pub data: Vec<u8>,
 }
 
-/// A format that can be printed.
+/// An image format that can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum PhotoFormat {
     /// JPEG.

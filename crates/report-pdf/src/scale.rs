@@ -1,18 +1,18 @@
-//! The scale of a measured value: from where to where it goes, where its limits are, and where the value is.
+//! The scale of a measured value: its ends, the zones of its limits, and the position of the value.
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::Serialize;
 
 use crate::report::Limits;
-use crate::view::tone_of_status;
+use crate::status::tone_of_status;
 
-/// What a scale ends with, times a power of ten.
-const ENDS: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 8.0];
-/// Marks closer than this share of the scale would print their numbers over each other.
-const APART: f64 = 0.11;
+/// The possible ends of a scale, each times a power of ten.
+const SCALE_ENDS: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 8.0];
+/// The minimum distance of two marks, as a share of the scale. The numbers of closer marks would overlap.
+const MIN_DISTANCE: f64 = 0.11;
 
-/// From where to where a scale goes. Values that stand below each other have one range, so that lengths can be compared.
+/// The range of a scale. Values that are printed below each other share one range, so that their lengths can be compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Range {
     from: f64,
@@ -20,19 +20,23 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Of these values and limits, and so far at least; on both sides of zero where it is signed.
-    pub(crate) fn of(numbers: impl Iterator<Item = Decimal>, least: f64, signed: bool) -> Range {
+    /// The range of these values and limits, up to at least `min_end`. A signed range is symmetric around zero.
+    pub(crate) fn of(numbers: impl Iterator<Item = Decimal>, min_end: f64, signed: bool) -> Range {
         let numbers: Vec<f64> = numbers.filter_map(|number| number.to_f64()).collect();
         let signed = signed || numbers.iter().any(|number| *number < 0.0);
-        let greatest = numbers.iter().fold(0.0, |most: f64, number| most.max(number.abs()));
-        let to = if greatest <= least { least } else { end(greatest) };
+        let greatest = numbers.iter().fold(0.0, |max: f64, number| max.max(number.abs()));
+        let to = if greatest <= min_end {
+            min_end
+        } else {
+            round_up(greatest)
+        };
         Range {
             from: if signed { -to } else { 0.0 },
             to,
         }
     }
 
-    /// Where a number is, from 0 to 1; what lies beyond an end is at the end.
+    /// The position of a number, from 0 to 1. Numbers beyond an end are at that end.
     fn share(self, number: Decimal) -> f64 {
         let number = number.to_f64().unwrap_or_default();
         let share = (number - self.from) / (self.to - self.from);
@@ -40,24 +44,24 @@ impl Range {
     }
 }
 
-/// The round number that is not less than `greatest`.
-fn end(greatest: f64) -> f64 {
+/// The smallest round number that is not less than `greatest`.
+fn round_up(greatest: f64) -> f64 {
     let power = 10_f64.powf(greatest.log10().floor());
-    let fits = ENDS
+    let fits = SCALE_ENDS
         .iter()
         .map(|end| end * power)
         .find(|end| *end >= greatest * 0.999_999);
     fits.unwrap_or(10.0 * power)
 }
 
-/// A scale as the template draws it; all places are shares of its length.
+/// A scale as the template draws it. All positions are shares of its length.
 #[derive(Debug, Serialize)]
 pub(crate) struct Scale {
     zones: Vec<Zone>,
     marks: Vec<Mark>,
-    /// Where zero is.
+    /// The position of zero.
     origin: f64,
-    /// Where the value is.
+    /// The position of the value.
     value: f64,
     /// The numbers at its ends.
     ends: (String, String),
@@ -77,7 +81,7 @@ struct Mark {
 }
 
 impl Scale {
-    /// Of a value and its limits, whose numbers `written` writes.
+    /// The scale of a value and its limits. `written` formats the numbers of the limits.
     pub(crate) fn new(
         value: Decimal,
         limits: Option<&Limits>,
@@ -86,18 +90,19 @@ impl Scale {
     ) -> Scale {
         let (mut zones, mut marks) = (Vec::new(), Vec::<Mark>::new());
         let mut from = 0.0;
-        for stretch in limits.into_iter().flat_map(|limits| &limits.stretches) {
-            let to = stretch.until.map_or(1.0, |until| range.share(until));
+        for status_range in limits.into_iter().flat_map(|limits| &limits.status_ranges) {
+            let to = status_range.until.map_or(1.0, |until| range.share(until));
             if to > from {
                 zones.push(Zone {
                     from,
                     to,
-                    tone: tone_of_status(&stretch.status_code),
+                    tone: tone_of_status(&status_range.status_code),
                 });
             }
-            let is_apart = |at: f64| marks.last().map_or(at, |last| at - last.at) >= APART && 1.0 - at >= APART;
-            if let Some(until) = stretch.until
-                && is_apart(to)
+            let has_room =
+                |at: f64| marks.last().map_or(at, |last| at - last.at) >= MIN_DISTANCE && 1.0 - at >= MIN_DISTANCE;
+            if let Some(until) = status_range.until
+                && has_room(to)
             {
                 marks.push(Mark {
                     at: to,
@@ -124,7 +129,7 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Stretch;
+    use crate::report::StatusRange;
 
     fn number(text: &str) -> Decimal {
         text.parse().unwrap_or_default()
@@ -135,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_ends_with_a_round_number_behind_the_greatest() {
+    fn a_scale_ends_with_a_round_number_above_the_greatest_value() {
         for (numbers, least, signed, from, to) in [
             (&["3.42", "2.00"][..], 0.0, false, 0.0, 4.0),
             (&["61.5"], 100.0, false, 0.0, 100.0),
@@ -155,18 +160,18 @@ mod tests {
     }
 
     #[test]
-    fn zones_cover_the_scale_and_the_value_stands_in_that_of_its_status() {
-        let stretch = |until: Option<&str>, code: &str| Stretch {
+    fn zones_cover_the_scale_and_the_value_is_in_the_zone_of_its_status() {
+        let status_range = |until: Option<&str>, code: &str| StatusRange {
             until: until.map(number),
             status_code: code.to_owned(),
         };
         let limits = Limits {
             good: (Some(number("1.8")), None),
             borderline: (Some(number("1.5")), None),
-            stretches: vec![
-                stretch(Some("1.5"), "OUT_OF_LIMIT"),
-                stretch(Some("1.8"), "BORDERLINE"),
-                stretch(None, "GOOD"),
+            status_ranges: vec![
+                status_range(Some("1.5"), "OUT_OF_LIMIT"),
+                status_range(Some("1.8"), "BORDERLINE"),
+                status_range(None, "GOOD"),
             ],
         };
         let scale = Scale::new(number("1.62"), Some(&limits), range(&["2", "4"], 0.0, false), |value| {
@@ -175,7 +180,7 @@ mod tests {
         let zones: Vec<_> = scale.zones.iter().map(|zone| (zone.from, zone.to, zone.tone)).collect();
         assert_eq!(zones, [(0.0, 0.375, "bad"), (0.375, 0.45, "warn"), (0.45, 1.0, "good")]);
         assert!((0.375..0.45).contains(&scale.value));
-        // The second would stand on the first one's number.
+        // The number of the second mark would overlap that of the first.
         assert_eq!(
             scale.marks.iter().map(|mark| mark.label.as_str()).collect::<Vec<_>>(),
             ["1.5"]
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_a_scale_is_at_its_end() {
+    fn a_value_beyond_the_scale_is_drawn_at_its_end() {
         let scale = Scale::new(Decimal::MAX, None, range(&["1"], 0.0, false), |value| value.to_string());
         assert!((scale.value - 1.0).abs() < f64::EPSILON);
     }

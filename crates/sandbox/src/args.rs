@@ -1,4 +1,4 @@
-//! The arguments of `partner-api sandbox`, and the configuration that it runs with.
+//! The arguments of `partner-api sandbox` and its configuration.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -6,58 +6,69 @@ use std::path::PathBuf;
 use clap::Args;
 use partner_api::config::{Config, ConfigError, Layer, MasterKeySource, MaybeListen, PublicReportUrl};
 
-/// What the help says at its end.
+/// The end of the help text.
 pub const EXAMPLES: &str = "\
 Examples:
-  partner-api sandbox               serve until Ctrl-C; keys are in .sandbox/sandbox.json
+  partner-api sandbox               serve until Ctrl-C; the keys are in .sandbox/sandbox.json
   partner-api sandbox --port 9000   use another port
   partner-api sandbox --check       run the scenarios and exit";
 
 /// The options of `sandbox`.
 #[derive(Args, Clone, Debug)]
 pub struct SandboxArgs {
-    /// Port on 127.0.0.1; 0 picks a free port
+    /// The port on 127.0.0.1; the inspectors' page uses the next one; 0 selects free ports
     #[arg(long, default_value_t = 8080)]
     pub port: u16,
-    /// Folder for the data of the sandbox
+    /// The folder for the sandbox's data
     #[arg(long, value_name = "FOLDER", default_value = ".sandbox")]
     pub data_dir: PathBuf,
     /// Run the acceptance scenarios and exit; the exit code is 1 if one failed
     #[arg(long)]
     pub check: bool,
-    /// Requests per minute and client address; 0 means no limit
+    /// Requests per minute and client address; 0 for no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub ip_limit: u32,
 }
 
 impl SandboxArgs {
-    /// The address to listen on.
+    /// Returns the address to listen on.
     #[must_use]
     pub fn listen(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// The sandbox's configuration, with this process's environment.
+    /// Returns the address of the inspectors' page: the port after that of the API, so that it survives a restart.
+    #[must_use]
+    pub fn inspectors_listen(&self) -> SocketAddr {
+        let port = if self.port == 0 {
+            0
+        } else {
+            self.port.checked_add(1).unwrap_or(0)
+        };
+        (Ipv4Addr::LOCALHOST, port).into()
+    }
+
+    /// Returns the configuration with this process's environment.
     ///
     /// # Errors
-    /// As [`config_in`](Self::config_in).
+    /// See [`config_in`](Self::config_in).
     pub fn config(&self) -> Result<Config, ConfigError> {
         self.config_in(Layer::from_environment(|name| std::env::var(name).ok())?)
     }
 
-    /// The sandbox's configuration. Of the environment it takes the log's options and the server programs' folder alone: a
-    /// production database's URL that happens to be set must not become a sandbox.
+    /// Returns the configuration. It takes only the log options and the folder of the PostgreSQL programs from the environment.
+    /// A production database whose URL happens to be set therefore does not become a sandbox.
     ///
     /// # Errors
-    /// One of those variables cannot be used.
+    /// One of those variables is invalid.
     pub fn config_in(&self, environment: Layer) -> Result<Config, ConfigError> {
         let flags = Layer {
             listen: Some(self.listen()),
-            // Two sandboxes may run side by side.
             internal_listen: Some(MaybeListen::At((Ipv4Addr::LOCALHOST, 0).into())),
+            inspectors_listen: Some(MaybeListen::At(self.inspectors_listen())),
             data_dir: Some(self.data_dir.clone()),
             ip_limit: Some(self.ip_limit),
-            // Nobody answers there: the sandbox has no public pages.
+            // A placeholder: the sandbox has no public pages.
             public_report_url: Some(PublicReportUrl::At("https://reports.example/{slug}".to_owned())),
             ..Layer::default()
         };

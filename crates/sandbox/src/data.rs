@@ -1,15 +1,15 @@
-//! The sandbox's data as plain rows, one struct for each table it fills, before any of it meets a database.
+//! The sandbox's data as plain rows, with one struct for each table.
 
 use chrono::{DateTime, Duration, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-/// An organisation: one tenant of the platform, with its privacy mode.
+/// An organization: one tenant of the platform, with its privacy mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Organization {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// Its name in addresses.
+    /// Its name in URLs.
     pub slug: &'static str,
     /// Its name for people.
     pub name: &'static str,
@@ -22,9 +22,9 @@ pub struct Organization {
 /// A branch (MEA-1, REP-10).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// Index of its organisation in [`Dataset::organizations`].
+    /// Index of its organization in [`Dataset::organizations`].
     pub organization: usize,
     /// The code that device makers send.
     pub code: &'static str,
@@ -40,35 +40,35 @@ pub struct Branch {
     pub address: &'static str,
     /// Telephone.
     pub telephone: &'static str,
-    /// Whether it takes measurements.
+    /// Whether it accepts measurements.
     pub is_active: bool,
 }
 
-/// A point of a form template: one thing the inspector looks at.
+/// A point of a form template: one item that the inspector checks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TemplatePoint {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
     /// Its code; on the test-line form, the measurement point code.
     pub code: &'static str,
     /// Its name for people.
     pub name: &'static str,
-    /// Unit of its numeric value, where it has one.
+    /// The unit of its numeric value, if it has one.
     pub unit: Option<&'static str>,
 }
 
-/// An organisation's form template.
+/// An organization's form template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// Index of its organisation in [`Dataset::organizations`].
+    /// Index of its organization in [`Dataset::organizations`].
     pub organization: usize,
     /// Form code.
     pub code: &'static str,
     /// Form name.
     pub name: &'static str,
-    /// What the form's result counts towards.
+    /// The score category to which the form counts.
     pub score_category: &'static str,
     /// Whether device measurements are written into it.
     pub is_test_line: bool,
@@ -76,10 +76,10 @@ pub struct Template {
     pub points: Vec<TemplatePoint>,
 }
 
-/// Bounds that give a device value its status, in the point's unit; a missing bound is open, bounds are inclusive.
+/// Inclusive bounds from which a device value's status follows, in the point's unit. A missing bound is open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdRow {
-    /// Index of its organisation in [`Dataset::organizations`].
+    /// Index of its organization in [`Dataset::organizations`].
     pub organization: usize,
     /// The measurement point code.
     pub point_code: &'static str,
@@ -91,16 +91,16 @@ pub struct ThresholdRow {
     pub borderline_min: Option<Decimal>,
     /// Highest borderline value.
     pub borderline_max: Option<Decimal>,
-    /// From when on they hold: before any value that they judge.
+    /// The start of their validity, which is before any value of the data.
     pub since: DateTime<Utc>,
 }
 
-/// A vehicle as it is registered.
+/// A registered vehicle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vehicle {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// Normalised plate.
+    /// Normalized plate.
     pub plate: String,
     /// 17 characters with a valid check digit.
     pub vin: String,
@@ -116,15 +116,15 @@ pub struct Vehicle {
     pub fuel: &'static str,
     /// Transmission code.
     pub transmission: &'static str,
-    /// Colour.
+    /// Color.
     pub color: &'static str,
     /// Registered mileage in km.
     pub mileage_km: i32,
-    /// Registered factory power in HP; unknown for some.
+    /// The registered factory power in HP, if known.
     pub factory_power_hp: Option<Decimal>,
 }
 
-/// Who wrote an answer.
+/// The writer of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// An inspector, by name.
@@ -133,10 +133,10 @@ pub enum Writer {
     Device(Uuid),
 }
 
-/// An answer given to a template's point.
+/// The answer to a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The point's id.
+    /// The point's ID.
     pub point: Uuid,
     /// Status code.
     pub status_code: &'static str,
@@ -144,31 +144,31 @@ pub struct Answer {
     pub status_label: &'static str,
     /// `NONE`, `LOW`, `MEDIUM` or `HIGH`.
     pub severity: &'static str,
-    /// The measured value, where the point has one.
+    /// The measured value, if there is one.
     pub numeric_value: Option<Decimal>,
     /// The inspector's free text.
     pub note: String,
-    /// Who wrote it.
+    /// Its writer.
     pub writer: Writer,
 }
 
 /// A form of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Form {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// Its template's id.
+    /// Its template's ID.
     pub template: Uuid,
     /// The inspector's free text for the whole form.
     pub general_note: String,
-    /// Its answers; a point may be without one.
+    /// Its answers; not every point has one.
     pub answers: Vec<Answer>,
 }
 
 /// A photo of a report, showing one of the shared [scenes](sandbox_pictures::Scene).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Photo {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
     /// Kind code.
     pub kind: &'static str,
@@ -178,7 +178,7 @@ pub struct Photo {
     pub caption: Option<String>,
     /// Index of the scene in [`sandbox_pictures::SCENES`].
     pub scene: usize,
-    /// Whether it has a small version.
+    /// Whether it has a thumbnail.
     pub has_thumbnail: bool,
     /// Whether the report shows it.
     pub show_in_report: bool,
@@ -189,15 +189,15 @@ pub struct Photo {
 pub enum Opened {
     /// At a fixed time.
     At(DateTime<Utc>),
-    /// So long before the sandbox was last started: each start moves it, so that open reports are open again and those
-    /// just outside of the window stay just outside.
+    /// This long before the last start of the sandbox. Each start moves the time, so that open reports are open again (MEA-6), and
+    /// reports that are slightly too old stay slightly too old.
     Before(Duration),
 }
 
 /// A report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
     /// Its number for people.
     pub report_number: String,
@@ -217,11 +217,11 @@ pub struct Inspection {
     pub discount_percent: Decimal,
     /// The discount's name, empty without one.
     pub discount_name: &'static str,
-    /// What the customer paid in TRY.
+    /// The price that the customer paid, in TRY.
     pub final_price: Decimal,
     /// `CASH`, `CARD` or `TRANSFER`.
     pub payment_type: &'static str,
-    /// Who inspected the vehicle.
+    /// The inspector.
     pub inspector_name: &'static str,
     /// Mileage read at the inspection, in km.
     pub snapshot_mileage_km: i32,
@@ -250,20 +250,20 @@ pub struct MeasurementPoint {
     pub code: &'static str,
     /// The value as sent.
     pub value: Decimal,
-    /// What became of it; none while the measurement waits.
+    /// The outcome; none while the measurement is pending.
     pub outcome: Option<&'static str>,
 }
 
-/// A package a device sent.
+/// A package that a device sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
     /// Index of its branch in [`Dataset::branches`].
     pub branch: usize,
-    /// Normalised plate.
+    /// Normalized plate.
     pub plate: String,
-    /// The device maker's id.
+    /// The device maker's ID.
     pub external_id: String,
     /// The device.
     pub device_serial: String,
@@ -275,17 +275,17 @@ pub struct Measurement {
     pub raw: Vec<u8>,
     /// `APPLIED`, `PENDING` or `DISCARDED`.
     pub status: &'static str,
-    /// Index in [`Dataset::inspections`] of the report it was written to.
+    /// Index in [`Dataset::inspections`] of the report to which it was applied.
     pub inspection: Option<usize>,
     /// When it was applied or discarded.
     pub settled_at: Option<DateTime<Utc>>,
-    /// The inspector who did; none when the service did on arrival.
+    /// The inspector who applied or discarded it; none if the service applied it on arrival.
     pub settled_by: Option<&'static str>,
     /// Its values.
     pub points: Vec<MeasurementPoint>,
 }
 
-/// What `sandbox.json` names for people to try, as indexes and codes.
+/// The examples in `sandbox.json`, as indexes and codes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Examples {
     /// Index of a published report that has a PDF, forms and photos.
@@ -294,33 +294,33 @@ pub struct Examples {
     pub archived: usize,
     /// Index of a cancelled report.
     pub cancelled: usize,
-    /// Index of the report that every start opens again.
+    /// Index of the report that every start reopens.
     pub open_report: usize,
-    /// Code of a branch that takes no measurements.
+    /// Code of a branch that does not accept measurements.
     pub inactive_branch_code: &'static str,
-    /// A code of two branches in two organisations.
+    /// A code that two branches of different organizations have.
     pub ambiguous_branch_code: &'static str,
-    /// Code of a branch not granted to beta.
+    /// Code of a branch that is not granted to beta.
     pub not_granted_branch_code: &'static str,
 }
 
-/// Everything the sandbox puts into its database but partners and keys.
+/// All data of the sandbox except partners and keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
-    /// Three, one for each privacy mode.
+    /// Three organizations, one for each privacy mode.
     pub organizations: Vec<Organization>,
-    /// Of all organisations.
+    /// The branches of all organizations.
     pub branches: Vec<Branch>,
-    /// Of all organisations.
+    /// The templates of all organizations.
     pub templates: Vec<Template>,
-    /// Of all organisations.
+    /// The thresholds of all organizations.
     pub thresholds: Vec<ThresholdRow>,
-    /// One for each report and some that came twice.
+    /// The vehicles; some of them have several reports.
     pub vehicles: Vec<Vehicle>,
-    /// Of all statuses.
+    /// Reports in all statuses.
     pub inspections: Vec<Inspection>,
-    /// In every state.
+    /// Measurements in all states.
     pub measurements: Vec<Measurement>,
-    /// What to try first.
+    /// The examples.
     pub examples: Examples,
 }

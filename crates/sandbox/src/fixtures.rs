@@ -1,42 +1,42 @@
-//! What there is to try in the sandbox: requests, each with whose key signs it and what is answered.
+//! Example requests for the sandbox, each with the partner that signs it and the expected response.
 
 use chrono::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalogue::places::{BETA_CODES, NOT_GRANTED_CODE};
+use crate::catalog::places::{BETA_CODES, NOT_GRANTED_CODE};
 use crate::data::{Dataset, Inspection, Opened};
 use crate::manifest::OpenReport;
 
-/// How many open reports are listed, beside the one that is youngest.
+/// The number of open reports that are listed besides the newest one.
 const OPEN_REPORTS: usize = 6;
 
-/// A request to try.
+/// An example request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fixture {
-    /// What it shows, as a word: `skipped_implausible`.
+    /// Its name, such as `skipped_implausible`.
     pub name: String,
     /// The partner whose key signs it.
     pub partner: String,
-    /// What it shows, as a sentence.
+    /// A description.
     pub about: String,
     /// The method.
     pub method: String,
     /// The path with its query.
     pub target: String,
-    /// Headers beside those of the signature.
+    /// Headers, without those of the signature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte; none for a GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// How often it is sent: the last answer is meant.
+    /// How often it is sent. The expectations concern the last response.
     #[serde(default = "once")]
     pub times: u32,
-    /// The status that is answered.
+    /// The expected status.
     pub status: u16,
-    /// What the answer's body holds among other things: an object in it has these members, an array these items first. Null
-    /// where the status says all.
+    /// A part of the expected body: an object contains these members, and an array begins with these items. Null if only the status
+    /// is expected.
     pub holds: Value,
 }
 
@@ -73,11 +73,10 @@ impl Fixture {
     }
 }
 
-/// Open reports that measurements reach: the youngest first, then others, each with a plate that no other open report of its
-/// branch has.
+/// Returns open reports that measurements can reach. The newest is first; no plate occurs twice in a branch.
 #[must_use]
 pub fn open_reports(data: &Dataset) -> Vec<OpenReport> {
-    let place = |inspection: &Inspection| {
+    let open_report = |inspection: &Inspection| {
         let branch = &data.branches[inspection.branch];
         OpenReport {
             plate: data.vehicles[inspection.vehicle].plate.clone(),
@@ -85,20 +84,20 @@ pub fn open_reports(data: &Dataset) -> Vec<OpenReport> {
         }
     };
     let is_open = |inspection: &&Inspection| {
-        let is_young = matches!(inspection.opened, Opened::Before(age) if age < Duration::hours(20));
-        is_young && matches!(inspection.status, "DRAFT" | "REVISION_REQUESTED")
+        let is_recent = matches!(inspection.opened, Opened::Before(age) if age < Duration::hours(20));
+        is_recent && matches!(inspection.status, "DRAFT" | "REVISION_REQUESTED")
     };
-    let youngest = place(&data.inspections[data.examples.open_report]);
-    let all: Vec<OpenReport> = data.inspections.iter().filter(is_open).map(place).collect();
-    let is_alone = |report: &&OpenReport| {
+    let newest = open_report(&data.inspections[data.examples.open_report]);
+    let all: Vec<OpenReport> = data.inspections.iter().filter(is_open).map(open_report).collect();
+    let is_unique = |report: &&OpenReport| {
         let is_reachable = report.branch_code != data.examples.ambiguous_branch_code;
-        is_reachable && **report != youngest && all.iter().filter(|other| other == report).count() == 1
+        is_reachable && **report != newest && all.iter().filter(|other| other == report).count() == 1
     };
-    let others = all.iter().filter(is_alone).take(OPEN_REPORTS).cloned();
-    std::iter::once(youngest.clone()).chain(others).collect()
+    let others = all.iter().filter(is_unique).take(OPEN_REPORTS).cloned();
+    std::iter::once(newest.clone()).chain(others).collect()
 }
 
-/// What there is to try, in an order in which each shows what it says.
+/// Returns the example requests in the order in which they must be sent to get the expected responses.
 #[must_use]
 pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
     let report = &data.inspections[data.examples.open_report];
@@ -108,13 +107,13 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         json!({ "branch_code": branch_code, "plate": plate, "measurements": measurements }).to_string()
     };
     let skipped = |code: &str, reason: &str| json!({ "data": { "status": "applied", "skipped_points": [{ "code": code, "reason": reason }] } });
-    let refused = |code: &str| json!({ "error": { "code": code } });
+    let rejected = |code: &str| json!({ "error": { "code": code } });
     let id = |inspection: usize| data.inspections[inspection].id;
     let mut fixtures = vec![
         Fixture::post(
             "applied",
             "alpha",
-            "The values are written into the open report of this plate.",
+            "The values are written to the open report for this plate.",
             package(
                 code,
                 plate,
@@ -126,7 +125,7 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::post(
             "pending",
             "alpha",
-            "No report is open for this plate: the package waits.",
+            "No report is open for this plate, so the measurement is pending.",
             package(code, "34 YOK 404", json!({ "BRAKE_FRONT_LEFT": 2.85 })),
             201,
             json!({ "data": { "status": "pending", "applied_points": [] } }),
@@ -134,7 +133,7 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::post(
             "skipped_unknown_point",
             "alpha",
-            "The report's template has no such point.",
+            "The report's template does not contain this point.",
             package(code, plate, json!({ "WHEEL_ALIGNMENT": 1 })),
             201,
             skipped("WHEEL_ALIGNMENT", "unknown_point"),
@@ -150,7 +149,7 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::post(
             "skipped_implausible",
             "alpha",
-            "2850 kN cannot be: these are newtons.",
+            "2850 kN is physically impossible; the value was sent in newtons.",
             package(code, plate, json!({ "BRAKE_REAR_LEFT": 2850 })),
             201,
             skipped("BRAKE_REAR_LEFT", "implausible"),
@@ -158,7 +157,7 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::post(
             "skipped_superseded",
             "alpha",
-            "The report has a value that was measured later: the one of `applied`, sent before.",
+            "The report has a value that was measured later: the one that `applied` sent.",
             json!({
                 "branch_code": code, "plate": plate, "measured_at": "2026-01-05T09:30:00+03:00",
                 "measurements": { "BRAKE_FRONT_LEFT": 2.5 }
@@ -176,7 +175,7 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         fixtures.push(Fixture::post(
             "discarded",
             "alpha",
-            "A package that an inspector decided to ignore, sent again: a replay tells its state.",
+            "A replay of a measurement that an inspector discarded. The response contains its current state.",
             String::from_utf8_lossy(&measurement.raw).into_owned(),
             200,
             json!({ "data": { "status": "discarded", "idempotent_replay": true } }),
@@ -186,56 +185,56 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::post(
             "several_faults",
             "alpha",
-            "Everything that is wrong with a body is told at once.",
+            "All validation errors of a body are reported together.",
             json!({ "branchCode": code, "plate": "34 123", "measurements": { "BRAKE_FRONT_LEFT": "2,85" } })
                 .to_string(),
             400,
-            refused("invalid_request"),
+            rejected("invalid_request"),
         ),
         Fixture::post(
             "inactive_branch",
             "alpha",
-            "The branch is closed.",
+            "The branch is inactive.",
             package(
                 data.examples.inactive_branch_code,
                 plate,
                 json!({ "BRAKE_FRONT_LEFT": 2.85 }),
             ),
             404,
-            refused("not_found"),
+            rejected("not_found"),
         ),
         Fixture::post(
             "ambiguous_branch",
             "alpha",
-            "Two branches open to this partner have the code.",
+            "Two branches that this partner can access have this code.",
             package(
                 data.examples.ambiguous_branch_code,
                 plate,
                 json!({ "BRAKE_FRONT_LEFT": 2.85 }),
             ),
             400,
-            refused("invalid_request"),
+            rejected("invalid_request"),
         ),
         Fixture::post(
             "not_granted_branch",
             "delta",
-            "The branch exists, and is not open to this partner: the answer is that of a branch that does not exist.",
+            "The branch exists, but this partner cannot access it. The response is the same as for an unknown branch.",
             package(NOT_GRANTED_CODE, plate, json!({ "BRAKE_FRONT_LEFT": 2.85 })),
             404,
-            refused("not_found"),
+            rejected("not_found"),
         ),
         Fixture::post(
             "scope_required",
             "beta",
-            "This partner's key may only read.",
+            "This partner's key does not have the scope to submit measurements.",
             package(BETA_CODES[0], plate, json!({ "BRAKE_FRONT_LEFT": 2.85 })),
             403,
-            refused("scope_required"),
+            rejected("scope_required"),
         ),
         Fixture::get(
             "no_grants",
             "gamma",
-            "This partner has been granted nothing: lists are empty.",
+            "This partner has no grants, so lists are empty.",
             INSPECTIONS.to_owned(),
             200,
             json!({ "data": [], "page": { "has_more": false } }),
@@ -243,7 +242,7 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::get(
             "published",
             "alpha",
-            "A report with all forms, and hidden photos among its photos.",
+            "A report with all forms and some hidden photos.",
             format!("{INSPECTIONS}/{}", id(data.examples.published)),
             200,
             json!({ "status": "published" }),
@@ -251,15 +250,15 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::get(
             "archived_without_pdf",
             "alpha",
-            "An archived report is there, and has no PDF.",
+            "An archived report exists, but has no PDF.",
             format!("{INSPECTIONS}/{}/pdf", id(data.examples.archived)),
             404,
-            refused("not_found"),
+            rejected("not_found"),
         ),
         Fixture::get(
             "cancelled",
             "alpha",
-            "Cancelled reports are listed only when they are asked for.",
+            "Cancelled reports are listed only with `status=cancelled`.",
             format!("{INSPECTIONS}?status=cancelled&limit=1"),
             200,
             json!({ "data": [{ "status": "cancelled" }] }),
@@ -269,10 +268,10 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
             ..Fixture::get(
                 "ordered_answer",
                 "alpha",
-                "Any answer that the document declares, ordered with the header Prefer.",
+                "The header Prefer makes the sandbox return any documented response.",
                 INSPECTIONS.to_owned(),
                 503,
-                refused("service_unavailable"),
+                rejected("service_unavailable"),
             )
         },
         Fixture {
@@ -280,17 +279,18 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
             ..Fixture::get(
                 "rate_limited",
                 "delta",
-                "This partner has the limit of every partner, 60 requests a minute: the 61st is one too many.",
+                "This partner has the default rate limit of 60 requests per minute; the 61st request is rejected.",
                 "/api/v1/partner/health".to_owned(),
                 429,
-                refused("rate_limited"),
+                rejected("rate_limited"),
             )
         },
     ]);
     fixtures
 }
 
-/// Whether `whole` holds `part`: an object has its members, an array begins with its items, and an empty one is empty.
+/// Returns whether `whole` contains `part`: an object contains its members, an array begins with its items, and an array is empty if
+/// the part is empty.
 #[must_use]
 pub fn holds(whole: &Value, part: &Value) -> bool {
     match (whole, part) {

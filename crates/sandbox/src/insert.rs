@@ -1,4 +1,4 @@
-//! Brings the data into an empty database, table by table, with COPY.
+//! Inserts the data into an empty database, table by table, with COPY.
 
 use std::pin::Pin;
 
@@ -15,20 +15,20 @@ use super::data::{Dataset, Inspection, Opened, Writer};
 
 pub use measurements::measurements;
 
-/// A table's COPY, registered, and the types of its columns.
-struct Copied {
+/// A table's registered COPY statement and the types of its columns.
+struct CopyTable {
     statement: &'static Statement,
     types: &'static [Type],
 }
 
-/// Declares which columns of a table are copied into: `copied! { VEHICLES = "vehicles", ["id" UUID, "plate" TEXT]; }`.
-macro_rules! copied {
+/// Declares the COPY of a table: `copy_table! { VEHICLES = "vehicles", ["id" UUID, "plate" TEXT]; }`.
+macro_rules! copy_table {
     ($($name:ident = $table:literal, [$first:literal $first_type:ident $(, $column:literal $type:ident)* $(,)?];)+) => {$(
-        static $name: $crate::insert::Copied = {
+        static $name: $crate::insert::CopyTable = {
             partner_api_store::statement! {
                 $name = concat!("COPY ", $table, " (", $first, $(", ", $column,)* ") FROM STDIN BINARY");
             }
-            $crate::insert::Copied {
+            $crate::insert::CopyTable {
                 statement: $name,
                 types: &[
                     tokio_postgres::types::Type::$first_type,
@@ -42,7 +42,7 @@ macro_rules! copied {
 mod measurements;
 mod tenants;
 
-copied! {
+copy_table! {
     VEHICLES = "vehicles", [
         "id" UUID, "plate" TEXT, "vin" TEXT, "brand" TEXT, "model" TEXT, "year" INT4, "type" TEXT,
         "fuel_type" TEXT, "transmission" TEXT, "color" TEXT, "mileage_km" INT4, "factory_power_hp" NUMERIC,
@@ -71,22 +71,22 @@ copied! {
 }
 
 partner_api_store::statement! {
-    /// Has reports be changed last when they would have been, and not when the sandbox was made: those that were archived or
-    /// cancelled some days after they were published.
+    /// Sets the time of the last change to a realistic one instead of the time of insertion. Archived and cancelled reports changed
+    /// some days after they were published.
     MOVE_REPORTS = "UPDATE inspections SET updated_at = least(now(), published_at + CASE status WHEN 'ARCHIVED' THEN interval '90 days' \
         WHEN 'CANCELLED' THEN interval '2 days' ELSE interval '0' END) WHERE published_at IS NOT NULL";
-    /// The same of what all reports of an organisation show.
+    /// The same for changes of an organization that all of its reports show.
     MOVE_ORGANIZATIONS = "UPDATE organizations SET reports_changed_at = created_at";
 }
 
-/// A COPY under way.
+/// A running COPY.
 struct Copy(Pin<Box<BinaryCopyInWriter>>);
 
 impl Copy {
-    async fn into(transaction: &Transaction<'_>, copied: &Copied) -> Result<Self, DbError> {
-        let statement = transaction.prepare(copied.statement).await?;
+    async fn into(transaction: &Transaction<'_>, table: &CopyTable) -> Result<Self, DbError> {
+        let statement = transaction.prepare(table.statement).await?;
         let sink = transaction.copy_in(&statement).await?;
-        Ok(Self(Box::pin(BinaryCopyInWriter::new(sink, copied.types))))
+        Ok(Self(Box::pin(BinaryCopyInWriter::new(sink, table.types))))
     }
 
     async fn row(&mut self, values: &[&(dyn ToSql + Sync)]) -> Result<(), DbError> {
@@ -99,7 +99,7 @@ impl Copy {
     }
 }
 
-/// When a report was opened, for a sandbox that starts at `now`.
+/// Returns the time at which a report was opened, for a sandbox that starts at `now`.
 pub fn created_at(inspection: &Inspection, now: DateTime<Utc>) -> DateTime<Utc> {
     match inspection.opened {
         Opened::At(time) => time,
@@ -115,7 +115,7 @@ fn position(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(i32::MAX)
 }
 
-/// Tenants and reports, which measurements refer to.
+/// Inserts tenants and reports, which measurements reference.
 pub async fn tenants_and_reports(
     transaction: &Transaction<'_>,
     data: &Dataset,
@@ -127,7 +127,7 @@ pub async fn tenants_and_reports(
     inspections(transaction, data, now).await
 }
 
-/// What reports hold, which refers to measurements. `sizes` are those of the scenes' pictures in bytes.
+/// Inserts forms and photos, which reference measurements. `sizes` are the sizes of the scenes' pictures in bytes.
 pub async fn forms_and_photos(
     transaction: &Transaction<'_>,
     data: &Dataset,
@@ -136,8 +136,8 @@ pub async fn forms_and_photos(
 ) -> Result<(), DbError> {
     forms(transaction, data, now).await?;
     photos(transaction, data, sizes, now).await?;
-    for moved in [MOVE_REPORTS, MOVE_ORGANIZATIONS] {
-        let statement = transaction.prepare(moved).await?;
+    for update in [MOVE_REPORTS, MOVE_ORGANIZATIONS] {
+        let statement = transaction.prepare(update).await?;
         transaction.execute(&statement, &[]).await?;
     }
     Ok(())

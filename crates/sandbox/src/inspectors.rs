@@ -1,4 +1,4 @@
-//! The sandbox's inspectors: who may sign in to the page for inspectors, and where they work.
+//! The sandbox's inspectors, who can sign in to the inspectors' page.
 
 use partner_api_domain::inspector_token::{self, InspectorToken, RANDOM_BYTES};
 use partner_api_store::connection::Connection;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::SandboxError;
-use super::catalogue::places::{FULL, MASKED};
+use super::catalog::places::{FULL, MASKED};
 use super::data::{Branch, Dataset};
 
 partner_api_store::statement! {
@@ -16,19 +16,19 @@ partner_api_store::statement! {
     BRANCHES = "INSERT INTO inspector_branches (inspector_id, organization_id, branch_id) SELECT $1, $2, unnest($3::uuid[])";
 }
 
-/// What tokens are derived for.
+/// The purpose string for deriving the tokens from the master key.
 const PURPOSE: &str = "partner-api/sandbox-inspectors/v1/";
 
-/// An inspector with the token.
+/// An inspector and the token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Inspector {
-    /// The name, as it stands in reports.
+    /// The name, as it appears in reports.
     pub name: String,
-    /// What the inspector is for, as a sentence.
+    /// A description.
     pub about: String,
     /// The token to sign in with.
     pub token: String,
-    /// Slug of the organisation.
+    /// Slug of the organization.
     pub organization: String,
     /// Codes of the branches.
     pub branches: Vec<String>,
@@ -44,19 +44,19 @@ struct InspectorSpec {
 const INSPECTORS: [InspectorSpec; 2] = [
     InspectorSpec {
         name: "Ayşe Yılmaz",
-        about: "Works at four branches of one organization; measurements wait for some of their drafts.",
+        about: "Works at four branches of one organization. Some of their drafts have pending measurements.",
         organization: MASKED,
         codes: &["IST-KADIKOY", "IST-BESIKTAS", "IST-UMRANIYE", "ANK-CANKAYA"],
     },
     InspectorSpec {
         name: "Mehmet Demir",
-        about: "Works at one branch of another organization, and sees nothing of the first one's.",
+        about: "Works at one branch of another organization and cannot see the first organization's reports.",
         organization: FULL,
         codes: &["GAZ-SEHITKAMIL"],
     },
 ];
 
-/// The inspectors with their tokens.
+/// Returns the inspectors with their tokens.
 pub(crate) fn all(data: &Dataset, master_key: &MasterKey) -> Vec<Inspector> {
     let with_token = |spec: &InspectorSpec| Inspector {
         name: spec.name.to_owned(),
@@ -68,7 +68,7 @@ pub(crate) fn all(data: &Dataset, master_key: &MasterKey) -> Vec<Inspector> {
     INSPECTORS.iter().map(with_token).collect()
 }
 
-/// Makes the inspectors unless they are there. One that was revoked stays so.
+/// Inserts the inspectors that do not exist. A revoked inspector stays revoked.
 pub(crate) async fn ensure(
     connection: &Connection,
     data: &Dataset,
@@ -84,13 +84,13 @@ pub(crate) async fn ensure(
         let transaction = connection.transaction();
         let insert = transaction.prepare(INSPECTOR).await?;
         let bind = transaction.prepare(BRANCHES).await?;
-        let made = transaction
+        let inserted = transaction
             .execute(
                 &insert,
                 &[&id, &organization, &spec.name, &hash.as_slice(), &token.hint()],
             )
             .await?;
-        if made > 0 {
+        if inserted > 0 {
             transaction.execute(&bind, &[&id, &organization, &branches]).await?;
         }
         transaction.commit().await?;
@@ -98,7 +98,7 @@ pub(crate) async fn ensure(
     Ok(())
 }
 
-/// The database keeps no token; this one is the same at each start.
+/// Derives an inspector's token. The database does not store tokens; a derived one is the same at each start.
 fn token(spec: &InspectorSpec, master_key: &MasterKey) -> InspectorToken {
     let derived = master_key.derive(&format!("{PURPOSE}{}", spec.name));
     let mut random = [0; RANDOM_BYTES];

@@ -1,12 +1,12 @@
-//! The sandbox: believable data from a fixed seed, partners with their keys, and `sandbox.json`, which names them.
+//! The sandbox: realistic data from a fixed seed, partners with their keys, and `sandbox.json`, which lists them.
 //!
-//! [`seed`] makes what is missing and can be called at every start: the rows come in one transaction, so they are all there
-//! or none is; pictures are looked for one by one. PDFs are rendered in the
-//! background once the sandbox serves. [`refresh`] opens again the reports that were left open.
+//! [`seed`] is called at every start and adds missing data. It inserts all rows in one transaction and checks each picture
+//! separately. PDFs are rendered in the background once the sandbox serves. [`refresh`] reopens the open reports.
 
 pub mod args;
-pub mod catalogue;
+pub mod catalog;
 pub mod data;
+pub mod findings;
 pub mod fixtures;
 pub mod generate;
 mod insert;
@@ -39,70 +39,70 @@ use manifest::Manifest;
 use progress::Step;
 use stored::Pictures;
 
-/// What the sandbox serves, made when it is first wanted.
+/// The data of the sandbox, generated on first use.
 static DATA: LazyLock<Dataset> = LazyLock::new(|| generate::dataset(generate::SEED));
 
-/// Held while rows are made, so that of two sandboxes on one database the second finds the first one's.
+/// The advisory lock that is held while rows are inserted, so that two sandboxes on one database do not insert them twice.
 const SEED_LOCK: i64 = 0x5341_4e44_424f_5831;
-/// How long one visit to the database may take: the disk may be slow, and nobody waits for an answer.
-const DATABASE: Duration = Duration::from_secs(60);
-/// How long making all rows may take.
-const SEEDING: Duration = Duration::from_secs(600);
+/// Timeout of a database operation. It is long because the disk may be slow and no client waits.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for inserting all rows.
+const SEEDING_TIMEOUT: Duration = Duration::from_secs(600);
 /// How often [`keep_open`] moves the open reports.
 const REFRESH_EVERY: Duration = Duration::from_secs(10 * 60);
 
 partner_api_store::statement! {
-    /// Which organisations there are.
+    /// Returns the IDs of all organizations.
     ORGANIZATIONS = "SELECT id FROM organizations";
-    /// Waits for another sandbox that makes rows.
+    /// Waits for another sandbox that inserts rows.
     LOCK = "SELECT pg_advisory_xact_lock($1)";
-    /// Tells the planner of the rows.
+    /// Updates the planner's statistics.
     ANALYZE = "ANALYZE";
-    /// Moves open reports, and those that just are no longer, to their ages before now.
+    /// Resets the age of reports that are open, or were open until recently, relative to now.
     REOPEN = "UPDATE inspections SET created_at = now() - make_interval(secs => o.age) \
               FROM unnest($1::uuid[], $2::bigint[]) AS o (id, age) \
               WHERE inspections.id = o.id AND status IN ('DRAFT', 'REVISION_REQUESTED')";
 }
 
-/// Why there is no sandbox.
+/// The reason why the sandbox could not be created.
 #[derive(Debug, Error)]
 pub enum SandboxError {
-    /// The database cannot be reached or refuses.
+    /// A database operation failed.
     #[error(transparent)]
     Db(#[from] DbError),
-    /// The database holds something else.
-    #[error("the database holds other data than this sandbox's; give it an empty one, or remove the data folder")]
+    /// The database contains other data.
+    #[error("the database must be empty or contain this sandbox's data; use an empty one, or remove the data folder")]
     OtherData,
-    /// Pictures cannot be stored.
+    /// A picture could not be stored.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// A secret cannot be sealed or opened.
+    /// A secret could not be encrypted or decrypted.
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
-    /// A picture cannot be drawn.
-    #[error("a picture cannot be drawn: {0}")]
+    /// A picture could not be drawn.
+    #[error("failed to draw a picture: {0}")]
     Picture(#[from] sandbox_pictures::PictureError),
-    /// A thread that drew pictures was lost.
+    /// A thread that drew pictures panicked or was canceled.
     #[error("drawing was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
-    /// `sandbox.json` cannot be written or read.
+    /// `sandbox.json` could not be written or read.
     #[error("{path}: {source}")]
     Manifest {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// What [`seed`] found and made.
+/// The result of [`seed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Whether the rows were made now; false when they were there.
+    /// Whether the rows were inserted; false if they existed.
     pub is_new: bool,
-    /// Reports in the data set.
+    /// The number of reports in the data set.
     pub inspections: usize,
-    /// Pictures drawn now.
+    /// The number of pictures that were drawn.
     pub pictures: usize,
 }
 
@@ -112,12 +112,11 @@ impl From<tokio_postgres::Error> for SandboxError {
     }
 }
 
-/// Makes all that is missing of the sandbox's data, but the PDFs, in a migrated database and its storage; opens the open
-/// reports again.
+/// Creates the missing data, except the PDFs, in a migrated database and its storage, and reopens the open reports.
 ///
 /// # Errors
-/// [`SandboxError::OtherData`] when the database holds organisations that are not the sandbox's; else what failed. What was
-/// made until then is found by the next call.
+/// [`SandboxError::OtherData`] if the database contains organizations that are not the sandbox's, or the error of the operation
+/// that failed. The next call continues from there.
 pub async fn seed(
     pool: &Pool,
     storage: &Storage,
@@ -128,7 +127,7 @@ pub async fn seed(
     fill(pool, &pictures, master_key, key_prefix).await
 }
 
-/// The part of [`seed`] that is the database's.
+/// Does the part of [`seed`] that concerns the database.
 async fn fill(
     pool: &Pool,
     pictures: &Pictures,
@@ -139,7 +138,7 @@ async fn fill(
     if !has_rows {
         insert_rows(pool, &DATA, &pictures.sizes, master_key, key_prefix).await?;
     }
-    let connection = Connection::take(pool, DATABASE).await?;
+    let connection = Connection::take(pool, DATABASE_TIMEOUT).await?;
     inspectors::ensure(&connection, &DATA, master_key).await?;
     drop(connection);
     reopen(pool, &DATA).await?;
@@ -150,31 +149,31 @@ async fn fill(
     })
 }
 
-/// Moves the open reports, and those that just are no longer, to their ages before now. Each start does it, and so does
-/// [`keep_open`] while the sandbox runs.
+/// Resets the age of reports that are open, or were open until recently, relative to now. This happens at each start and
+/// periodically in [`keep_open`].
 ///
 /// # Errors
-/// When the database cannot be reached or refuses.
+/// The database operation failed.
 pub async fn refresh(pool: &Pool) -> Result<(), DbError> {
     reopen(pool, &DATA).await
 }
 
-/// Calls [`refresh`] from time to time, for as long as it is polled. A failure waits for the next time.
+/// Calls [`refresh`] periodically and never returns. It logs failures.
 pub async fn keep_open(pool: Pool) {
     loop {
         tokio::time::sleep(REFRESH_EVERY).await;
         if let Err(error) = refresh(&pool).await {
-            tracing::warn!(%error, "the sandbox's open reports could not be kept open");
+            tracing::warn!(%error, "failed to keep the sandbox's open reports open");
         }
     }
 }
 
-/// What `sandbox.json` says of this database, served at `base_url`.
+/// Returns the content of `sandbox.json` for this database, served at `base_url`.
 ///
 /// # Errors
-/// When the database cannot be reached, or its keys were sealed under another master key.
+/// The database operation failed, or the keys were encrypted with another master key.
 pub async fn manifest(pool: &Pool, master_key: &MasterKey, base_url: &str) -> Result<Manifest, SandboxError> {
-    let connection = Connection::take(pool, DATABASE).await?;
+    let connection = Connection::take(pool, DATABASE_TIMEOUT).await?;
     let partners = partners::load(&connection, master_key).await?;
     Ok(Manifest::new(
         &DATA,
@@ -185,7 +184,7 @@ pub async fn manifest(pool: &Pool, master_key: &MasterKey, base_url: &str) -> Re
 }
 
 async fn has_rows(pool: &Pool, data: &Dataset) -> Result<bool, SandboxError> {
-    let rows = Connection::take(pool, DATABASE)
+    let rows = Connection::take(pool, DATABASE_TIMEOUT)
         .await?
         .query(ORGANIZATIONS, &[])
         .await?;
@@ -206,17 +205,17 @@ async fn insert_rows(
     key_prefix: &str,
 ) -> Result<(), SandboxError> {
     let step = Step::begin("Inserting rows", 3);
-    let client = Connection::take(pool, SEEDING).await?;
-    // A slow disk may take longer than a request may.
+    let client = Connection::take(pool, SEEDING_TIMEOUT).await?;
+    // The statement timeout of requests is too short for a slow disk.
     let transaction = client
         .transaction()
-        .statement_timeout(SEEDING / 5)
-        .lock_timeout(SEEDING / 5);
+        .statement_timeout(SEEDING_TIMEOUT / 5)
+        .lock_timeout(SEEDING_TIMEOUT / 5);
     let lock = transaction.prepare(LOCK).await?;
     let organizations = transaction.prepare(ORGANIZATIONS).await?;
     transaction.execute(&lock, &[&SEED_LOCK]).await?;
     if !transaction.query(&organizations, &[]).await?.is_empty() {
-        // Another sandbox was faster.
+        // Another sandbox has inserted them.
         transaction.rollback().await?;
         step.finish();
         return Ok(());
@@ -229,7 +228,6 @@ async fn insert_rows(
     insert::forms_and_photos(&transaction, data, sizes, now).await?;
     step.advance();
     transaction.commit().await?;
-    // The planner knows nothing of rows that came a moment ago.
     client.execute(ANALYZE, &[]).await?;
     step.advance();
     step.finish();
@@ -245,7 +243,7 @@ async fn reopen(pool: &Pool, data: &Dataset) -> Result<(), DbError> {
             seconds.push(age.num_seconds());
         }
     }
-    Connection::take(pool, DATABASE)
+    Connection::take(pool, DATABASE_TIMEOUT)
         .await?
         .execute(REOPEN, &[&ids, &seconds])
         .await?;

@@ -1,8 +1,9 @@
-//! `sandbox.json`: for people and scripts, where the sandbox is, who may ask it and what to ask it for.
+//! `sandbox.json`: the sandbox's URLs, keys and examples, for people and scripts.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use partner_api_acceptance::Target;
 use partner_api_signing::{InvalidKeyId, InvalidSecret};
@@ -14,41 +15,41 @@ use super::data::Dataset;
 use super::fixtures::{self, Fixture};
 use super::inspectors::Inspector;
 
-/// Its name in the data folder.
+/// The file's name in the data folder.
 pub const FILE_NAME: &str = "sandbox.json";
 
-/// The whole of `sandbox.json`. It holds secrets, so it is neither logged nor printed.
+/// The content of `sandbox.json`. It contains secrets, so it is neither logged nor printed.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Where the service listens, without a path.
+    /// The service's URL, without a path.
     pub base_url: String,
     /// `test`.
     pub environment: String,
-    /// Four partners.
+    /// The four partners.
     pub partners: Vec<Partner>,
-    /// Where the page for inspectors is; empty where there is none.
+    /// The URL of the inspectors' page; empty if it is not served.
     #[serde(default)]
     pub inspectors_url: String,
-    /// Who may sign in there.
+    /// The inspectors who can sign in there.
     #[serde(default)]
     pub inspectors: Vec<Inspector>,
-    /// What to try first.
+    /// Example reports and branch codes.
     pub examples: ManifestExamples,
-    /// What there is to try: requests, each with whose key signs it and what is answered.
+    /// Example requests, each with the partner that signs it and the expected response.
     #[serde(default)]
     pub fixtures: Vec<Fixture>,
 }
 
-/// Why a manifest names nothing to run the acceptance scenarios against.
+/// The reason why a manifest cannot be used for the acceptance scenarios.
 #[derive(Debug, Error)]
 pub enum ManifestError {
-    /// It names no such partner.
+    /// The partner is missing.
     #[error("sandbox.json has no partner {0}")]
     NoPartner(&'static str),
-    /// A key id in it is none.
+    /// A key ID is invalid.
     #[error(transparent)]
     KeyId(#[from] InvalidKeyId),
-    /// A secret in it is none.
+    /// A secret is invalid.
     #[error(transparent)]
     Secret(#[from] InvalidSecret),
 }
@@ -58,64 +59,63 @@ pub enum ManifestError {
 pub struct Partner {
     /// `alpha`, `beta`, `gamma` or `delta`.
     pub name: String,
-    /// What it is for, as a sentence.
+    /// A description.
     #[serde(default)]
     pub about: String,
-    /// Public id of its key.
+    /// The key's public ID.
     pub key_id: String,
     /// The key's secret.
     pub secret: String,
-    /// What the key may do beyond reading, in the wire's word.
+    /// The key's scopes.
     pub scopes: Vec<String>,
-    /// Ids of the organisations it is granted.
+    /// IDs of the granted organizations.
     pub organizations: Vec<String>,
-    /// Ids of the only branches it is granted; null where it is granted all of its organisations' branches.
+    /// IDs of the granted branches; null if all branches of the organizations are granted.
     pub branches: Option<Vec<String>>,
-    /// Requests a minute.
+    /// Requests per minute.
     pub rate_limit: i32,
 }
 
-/// Reports and branch codes for each case that the contract tells apart (REP-1, MEA-1, MEA-6).
+/// Reports and branch codes for each case that the contract distinguishes (REP-1, MEA-1, MEA-6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestExamples {
-    /// An inspection for each visible status.
+    /// A report for each visible status.
     pub inspections: ExampleInspections,
-    /// A report that each start opens again.
+    /// A report that each start reopens.
     pub open_report: OpenReport,
-    /// Reports that are open, that one first, each with a plate of its own.
+    /// Open reports with distinct plates, beginning with `open_report`.
     #[serde(default)]
     pub open_reports: Vec<OpenReport>,
-    /// Code of a branch that is closed: 404.
+    /// Code of an inactive branch: 404.
     pub inactive_branch_code: String,
-    /// Code of two branches granted to alpha: 400.
+    /// Code of two branches that are granted to alpha: 400.
     pub ambiguous_branch_code: String,
-    /// Code of a branch not granted to beta, whose reports it does not see; to delta, which may send measurements, it is
-    /// 404.
+    /// Code of a branch whose reports beta cannot see. For delta, which can submit measurements, it is 404.
     pub not_granted_branch_code: String,
 }
 
-/// Ids of reports that partners see.
+/// IDs of reports that partners can see.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExampleInspections {
-    /// With a PDF, all forms, and hidden photos among its photos.
+    /// A report with a PDF, all forms, and some hidden photos.
     pub published: String,
-    /// Listed by default, without a PDF.
+    /// A report without a PDF, listed by default.
     pub archived: String,
-    /// Listed only when asked for.
+    /// A report that is listed only with `status=cancelled`.
     pub cancelled: String,
 }
 
-/// What a measurement names to reach an open report.
+/// The plate and branch code with which a measurement reaches an open report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenReport {
-    /// Normalised plate.
+    /// Normalized plate.
     pub plate: String,
     /// Code of its branch.
     pub branch_code: String,
 }
 
 impl Manifest {
-    /// The manifest of a data set served at `base_url`.
+    /// Creates the manifest of a data set that is served at `base_url`.
     #[must_use]
     pub fn new(data: &Dataset, base_url: &str, partners: Vec<Partner>, inspectors: Vec<Inspector>) -> Self {
         let examples = &data.examples;
@@ -146,16 +146,16 @@ impl Manifest {
         }
     }
 
-    /// The partner of that name.
+    /// Returns the partner with this name.
     #[must_use]
     pub fn partner(&self, name: &str) -> Option<&Partner> {
         self.partners.iter().find(|partner| partner.name == name)
     }
 
-    /// What the acceptance scenarios are run against: alpha's key and the open report.
+    /// Returns the target of the acceptance scenarios: alpha's key and the open report.
     ///
     /// # Errors
-    /// [`ManifestError`] when the manifest has no alpha, or a key that is none.
+    /// [`ManifestError`] if alpha is missing or its key is invalid.
     pub fn acceptance(&self) -> Result<Target, ManifestError> {
         let alpha = self.partner("alpha").ok_or(ManifestError::NoPartner("alpha"))?;
         Ok(Target {
@@ -164,13 +164,14 @@ impl Manifest {
             secret: alpha.secret.parse()?,
             branch_code: self.examples.open_report.branch_code.clone(),
             plate: self.examples.open_report.plate.clone(),
+            timeout: Duration::from_secs(30),
         })
     }
 
-    /// Writes the manifest into `folder`, whole or not at all, readable by its owner alone.
+    /// Writes the manifest atomically to `folder`, readable only by its owner.
     ///
     /// # Errors
-    /// [`SandboxError::Manifest`] when it cannot be written.
+    /// [`SandboxError::Manifest`] if it could not be written.
     pub fn write(&self, folder: &Path) -> Result<(), SandboxError> {
         let path = folder.join(FILE_NAME);
         let failed = |source: std::io::Error| SandboxError::Manifest {
@@ -178,7 +179,7 @@ impl Manifest {
             source,
         };
         fs::create_dir_all(folder).map_err(failed)?;
-        // Made with mode 0600.
+        // tempfile creates it with mode 0600.
         let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
         serde_json::to_writer_pretty(&mut file, self).map_err(|error| failed(error.into()))?;
         file.write_all(b"\n").map_err(failed)?;
@@ -189,7 +190,7 @@ impl Manifest {
     /// Reads the manifest of a running sandbox from `folder`.
     ///
     /// # Errors
-    /// [`SandboxError::Manifest`] when there is none or it is not one.
+    /// [`SandboxError::Manifest`] if it does not exist or is invalid.
     pub fn read(folder: &Path) -> Result<Self, SandboxError> {
         let path = folder.join(FILE_NAME);
         let failed = |source: std::io::Error| SandboxError::Manifest {
@@ -209,7 +210,7 @@ mod tests {
     use crate::generate::{SEED, dataset};
 
     #[test]
-    fn the_manifest_is_written_for_its_owner_alone_and_read_back() {
+    fn the_manifest_is_written_for_its_owner_only_and_read_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let partner = Partner {
             name: "alpha".to_owned(),

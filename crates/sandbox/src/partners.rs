@@ -1,4 +1,4 @@
-//! The sandbox's four partners, their keys and what they are granted.
+//! The sandbox's four partners with their keys and grants.
 
 use partner_api_signing::Environment;
 use partner_api_store::DbError;
@@ -8,7 +8,7 @@ use partner_api_store::transaction::Transaction;
 use uuid::Uuid;
 
 use super::SandboxError;
-use super::catalogue::places::{BETA_CODES, FULL, MASKED, NONE};
+use super::catalog::places::{BETA_CODES, FULL, MASKED, NONE};
 use super::data::Dataset;
 use super::manifest::Partner;
 
@@ -18,7 +18,7 @@ partner_api_store::statement! {
            VALUES ($1, $2, $3, $4, $5, $6, $7)";
     GRANT = "INSERT INTO grants (partner_id, organization_id, all_branches) VALUES ($1, $2, $3)";
     BRANCH = "INSERT INTO grant_branches (partner_id, organization_id, branch_id) VALUES ($1, $2, $3)";
-    /// The partners of these names, each with its newest key that works.
+    /// Returns the partners with these names, each with its newest valid key.
     LOAD = "SELECT p.name, k.key_id, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, \
         (SELECT coalesce(array_agg(g.organization_id::text ORDER BY g.organization_id), '{}') FROM grants g \
          WHERE g.partner_id = p.id) AS organizations, \
@@ -29,56 +29,57 @@ partner_api_store::statement! {
          ORDER BY k.created_at DESC LIMIT 1) k WHERE p.name = ANY ($1::text[]) ORDER BY p.name";
 }
 
-/// The permission for `POST /test-line/measurements`.
+/// The scope for `POST /test-line/measurements`.
 const WRITE: &str = "test-line:write";
-/// The partner whose devices sent the measurements that are there from the start.
+/// The partner whose devices sent the measurements in the data set.
 pub const SENDER: &str = "alpha";
 
-/// What a partner is given.
+/// A partner to create.
 struct PartnerSpec {
     name: &'static str,
     about: &'static str,
-    permissions: &'static [&'static str],
-    /// Requests a minute.
+    scopes: &'static [&'static str],
+    /// Requests per minute.
     rate_limit: i32,
-    /// Organisations by index; of the ones with codes, only those branches.
+    /// Indexes of organizations, each with the codes of the granted branches; `None` grants all branches.
     grants: &'static [(usize, Option<&'static [&'static str]>)],
 }
 
 const PARTNERS: [PartnerSpec; 4] = [
     PartnerSpec {
         name: SENDER,
-        about: "Sees all organizations, in every privacy mode, and sends measurements; its limit is high enough for load tests.",
-        permissions: &[WRITE],
-        // High enough for load tests.
+        about: "Reads the reports of all organizations, in every privacy mode, and submits measurements. Its rate limit is high \
+                enough for load tests.",
+        scopes: &[WRITE],
         rate_limit: 600_000,
         grants: &[(MASKED, None), (NONE, None), (FULL, None)],
     },
     PartnerSpec {
         name: "beta",
-        about: "Sees two branches of one organization, and may only read.",
-        permissions: &[],
+        about: "Reads the reports of two branches of one organization. It cannot submit measurements.",
+        scopes: &[],
         rate_limit: 6_000,
         grants: &[(MASKED, Some(&BETA_CODES))],
     },
     PartnerSpec {
         name: "gamma",
-        about: "Has been granted nothing yet: lists are empty, and everything else is not found.",
-        permissions: &[WRITE],
+        about: "Has no grants yet: lists are empty, and reports and branches are not found.",
+        scopes: &[WRITE],
         rate_limit: 6_000,
         grants: &[],
     },
     // The default limit (LIM-1).
     PartnerSpec {
         name: "delta",
-        about: "Sees one organization, in the mode NONE, and has the limit that every partner has: 60 requests a minute.",
-        permissions: &[WRITE],
+        about: "Reads the reports of one organization, in the privacy mode NONE. It has the default rate limit of 60 requests per \
+                minute.",
+        scopes: &[WRITE],
         rate_limit: 60,
         grants: &[(NONE, None)],
     },
 ];
 
-/// Makes the partners with new keys and secrets; gives the sender's id and key id.
+/// Inserts the partners with new keys and secrets. Returns the ID and the key ID of the sender.
 pub async fn insert(
     transaction: &Transaction<'_>,
     data: &Dataset,
@@ -91,7 +92,7 @@ pub async fn insert(
     for spec in &PARTNERS {
         let id = Uuid::now_v7();
         let (key_id, secret) = new_key(key_prefix, Environment::Test)?;
-        let (nonce, ciphertext) = master_key.seal(key_id.as_str(), &secret)?;
+        let (nonce, ciphertext) = master_key.encrypt(key_id.as_str(), &secret)?;
         transaction.execute(&partner, &[&id, &spec.name]).await?;
         let environment = Environment::Test.as_str();
         transaction
@@ -103,7 +104,7 @@ pub async fn insert(
                     &environment,
                     &nonce.as_slice(),
                     &ciphertext,
-                    &spec.permissions,
+                    &spec.scopes,
                     &spec.rate_limit,
                 ],
             )
@@ -145,7 +146,7 @@ async fn grant(
     Ok(())
 }
 
-/// The four partners as they stand in the database, with their newest keys that work and their secrets.
+/// Loads the four partners with their newest valid keys and their secrets.
 pub async fn load(connection: &Connection, master_key: &MasterKey) -> Result<Vec<Partner>, SandboxError> {
     let names: Vec<_> = PARTNERS.iter().map(|spec| spec.name).collect();
     let rows = connection.query(LOAD, &[&names]).await?;
@@ -154,7 +155,7 @@ pub async fn load(connection: &Connection, master_key: &MasterKey) -> Result<Vec
         let key_id: String = row.try_get("key_id").map_err(DbError::from)?;
         let nonce: Vec<u8> = row.try_get("secret_nonce").map_err(DbError::from)?;
         let ciphertext: Vec<u8> = row.try_get("secret_ciphertext").map_err(DbError::from)?;
-        let secret = master_key.open(&key_id, &nonce, &ciphertext)?;
+        let secret = master_key.decrypt(&key_id, &nonce, &ciphertext)?;
         let name: String = row.try_get("name").map_err(DbError::from)?;
         let spec = PARTNERS.iter().find(|spec| spec.name == name);
         partners.push(Partner {

@@ -1,11 +1,11 @@
-//! Shows how far the making of data is: bars on a terminal, plain lines elsewhere.
+//! Progress of data generation: bars on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// One step of the work, so many things long.
+/// A step with a known number of items.
 pub struct Step {
     bar: ProgressBar,
     what: &'static str,
@@ -14,7 +14,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Begins a step.
+    /// Starts a step.
     #[must_use]
     pub fn begin(what: &'static str, total: usize) -> Self {
         let is_plain = !std::io::stderr().is_terminal();
@@ -25,7 +25,7 @@ impl Step {
             ProgressDrawTarget::stderr()
         };
         let bar = ProgressBar::with_draw_target(Some(total), target);
-        // The template is a constant; were it refused, the default style would do.
+        // If the template were invalid, the default style would be used.
         if let Ok(style) = ProgressStyle::with_template("{msg:32} {wide_bar} {pos}/{len} {eta}") {
             bar.set_style(style);
         }
@@ -42,18 +42,18 @@ impl Step {
         }
     }
 
-    /// One more thing is done.
+    /// Counts one finished item.
     pub fn advance(&self) {
         self.bar.inc(1);
         let done = self.bar.position();
-        // Without a terminal a line for each quarter.
+        // Without a terminal, one line is printed per quarter.
         let quarter = |count: u64| count * 4 / self.total.max(1);
         if self.is_plain && quarter(done) > quarter(done - 1) {
             eprintln!("sandbox: {} ({done}/{})", self.what, self.total);
         }
     }
 
-    /// All is done.
+    /// Ends the step.
     pub fn finish(self) {
         self.bar.finish();
     }

@@ -1,21 +1,21 @@
-//! The seeded generator that all of the sandbox's data is drawn from, and the numbers of vehicles and people it makes.
+//! The seeded random generator of the sandbox's data, with generators of plates, VINs, national IDs and telephone numbers.
 
 use chrono::{DateTime, Utc};
 use rand::{Rng as _, RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use uuid::Uuid;
 
-/// Draws values; the same seed gives the same values on every machine.
+/// A random generator. The same seed gives the same values on every machine.
 pub struct Random(ChaCha8Rng);
 
 impl Random {
-    /// A generator that starts at `seed`.
+    /// Creates a generator from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number from `low` to `high`, both included; `low` when the range is empty.
+    /// Returns a number from `low` to `high`, both included, or `low` if the range is empty.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         if low >= high {
             low
@@ -24,7 +24,7 @@ impl Random {
         }
     }
 
-    /// An index below `length`; 0 when `length` is 0.
+    /// Returns an index below `length`, or 0 if `length` is 0.
     pub fn index(&mut self, length: usize) -> usize {
         if length == 0 {
             0
@@ -33,17 +33,17 @@ impl Random {
         }
     }
 
-    /// True `percent` times in a hundred.
+    /// Returns true with a probability of `percent`.
     pub fn chance(&mut self, percent: i64) -> bool {
         self.between(1, 100) <= percent
     }
 
-    /// One of `items`, which must not be empty.
+    /// Returns one of `items`, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.index(items.len())]
     }
 
-    /// One of `items` by weight; the weights must not all be 0.
+    /// Returns one of `items` by weight. The weights must not all be 0.
     pub fn weighted<T: Copy>(&mut self, items: &[(T, u32)]) -> T {
         let total: i64 = items.iter().map(|(_, weight)| i64::from(*weight)).sum();
         let mut left = self.between(1, total);
@@ -56,7 +56,7 @@ impl Random {
         items[items.len() - 1].0
     }
 
-    /// `items` in another order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.index(last + 1);
@@ -64,7 +64,7 @@ impl Random {
         }
     }
 
-    /// A UUIDv7 of the given time.
+    /// Returns a UUIDv7 of the given time.
     pub fn id(&mut self, time: DateTime<Utc>) -> Uuid {
         let mut random = [0; 10];
         self.0.fill_bytes(&mut random);
@@ -72,8 +72,8 @@ impl Random {
         uuid::Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid()
     }
 
-    /// A normalised plate of the province as the registry gives them out: the more letters, the fewer digits, and none
-    /// of the letters Q, W and X.
+    /// Returns a normalized plate of the province as the registry issues them: plates with more letters have fewer digits,
+    /// and none has the letters Q, W and X.
     pub fn plate(&mut self, province: u8) -> String {
         const LETTERS: &[u8] = b"ABCDEFGHJKLMNPRSTUVYZ";
         let letters = self.weighted(&[(1_usize, 10_u32), (2, 40), (3, 50)]);
@@ -86,10 +86,10 @@ impl Random {
         format!("{province:02}{letters}{}", self.between(low, high))
     }
 
-    /// A VIN: the maker, a descriptor, the check digit, the model year, a plant and a serial number.
+    /// Returns a VIN: the maker, a descriptor, the check digit, the model year, a plant and a serial number.
     pub fn vin(&mut self, wmi: &str, year: i32) -> String {
         const CHARACTERS: &[u8] = b"ABCDEFGHJKLMNPRSTUVWXYZ0123456789";
-        // The code of model years repeats every thirty years; I, O, Q, U, Z and 0 are left out.
+        // The codes of model years repeat every thirty years, without I, O, Q, U, Z and 0.
         const YEARS: &[u8] = b"ABCDEFGHJKLMNPRSTVWXY123456789";
         let descriptor: String = (0..5).map(|_| char::from(*self.pick(CHARACTERS))).collect();
         let year = char::from(YEARS[(year - 1980).rem_euclid(30) as usize]);
@@ -100,7 +100,7 @@ impl Random {
         format!("{}{check}{}", &open[..8], &open[9..])
     }
 
-    /// A Turkish national id with valid check digits, in one of the spellings people use.
+    /// Returns a Turkish national ID with valid check digits, in one of the common spellings.
     pub fn national_id(&mut self) -> String {
         let mut digits = [0_u8; 11];
         digits[0] = self.between(1, 9) as u8;
@@ -117,7 +117,7 @@ impl Random {
         }
     }
 
-    /// A Turkish mobile number in one of the spellings people use.
+    /// Returns a Turkish mobile number in one of the common spellings.
     pub fn telephone(&mut self) -> String {
         let operator = *self.pick(&["505", "532", "533", "535", "541", "542", "544", "551", "553", "555"]);
         let (a, b, c) = (self.between(200, 999), self.between(10, 99), self.between(10, 99));
@@ -134,8 +134,8 @@ impl Random {
     }
 }
 
-/// The check digit of a VIN (its ninth character, whatever stands there now): `0`-`9` or `X`. None when the text is not
-/// 17 characters of the VIN's alphabet.
+/// Computes the check digit of a VIN, its ninth character: `0`-`9` or `X`. The current ninth character is ignored. Returns `None`
+/// if the text is not 17 characters of the VIN's alphabet.
 #[must_use]
 pub fn vin_check_digit(vin: &str) -> Option<char> {
     const WEIGHTS: [u32; 17] = [8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2];
@@ -161,7 +161,7 @@ pub fn vin_check_digit(vin: &str) -> Option<char> {
     }
 }
 
-/// The tenth and eleventh digit of a national id from its first nine.
+/// Computes the tenth and eleventh digits of a national ID from its first nine.
 fn national_id_check_digits(digits: &[u8; 11]) -> (u8, u8) {
     let sum = |from: usize| {
         digits[..9]
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_check_digit_of_known_vins_is_found() {
+    fn the_check_digits_of_known_vins_are_correct() {
         assert_eq!(
             vin_check_digit("1M8GDM9A_KP042788".replace('_', "X").as_str()),
             Some('X')
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_check_digits_of_a_known_national_id_are_found() {
+    fn the_check_digits_of_a_known_national_id_are_correct() {
         let mut digits = [1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0];
         (digits[9], digits[10]) = national_id_check_digits(&digits);
         assert_eq!(digits, [1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 6]);

@@ -1,11 +1,11 @@
-//! `partner-api sandbox`: everything in one.
+//! `partner-api sandbox`: a private database, the service and the data in one process.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 
 use partner_api::config::Config;
 use partner_api::server::{Addresses, RunningServer};
-use partner_api::startup::{Beside, OpenDatabase, StopSignals, serve};
+use partner_api::startup::{Extensions, OpenDatabase, StopSignals, serve};
 use partner_api_acceptance::{self as acceptance, Outcomes};
 use partner_api_gateway::pages::Pages;
 use partner_api_store::secrets::{MasterKey, purpose};
@@ -16,27 +16,29 @@ use super::{SandboxError, fill, keep_open, manifest, scenarios, welcome};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Starts a private database with sandbox data, serves it with these pages and one of its own, writes `sandbox.json`, runs the acceptance scenarios and, unless
-/// `check`, goes on serving until SIGTERM or Ctrl-C. Returns whether the scenarios passed.
+/// Runs the sandbox: starts a private database with sample data, serves it with `pages` and the welcome page, writes `sandbox.json`,
+/// and runs the acceptance scenarios. Then it serves until SIGTERM or Ctrl-C, unless `check` is set. Returns whether the scenarios
+/// passed.
 ///
 /// # Errors
-/// When the sandbox cannot be set up; what was made of it is found by the next start.
+/// The sandbox could not be set up. The next start continues from there.
 pub async fn run(config: Config, check: bool, pages: Pages) -> Result<bool, Failure> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     std::fs::create_dir_all(&config.options.data_dir).map_err(|error| {
         format!(
-            "the data folder {} cannot be made: {error}",
+            "failed to create the data folder {}: {error}",
             config.options.data_dir.display()
         )
     })?;
+    reject_used_ports(&config)?;
     let mut stop = StopSignals::listen()?;
     let master_key = config.master_key()?;
-    // Only written to here, so the links' address does not matter yet.
+    // The storage only writes here, so the base URL of its links does not matter.
     let storage = config.open_storage("http://127.0.0.1", master_key.derive(purpose::LINKS))?;
-    // Neither waits for the other: the database is initialised while pictures are drawn.
+    // The database is initialized while pictures are drawn.
     let (database, pictures) = tokio::join!(OpenDatabase::open(&config), Pictures::draw_missing(&storage));
     let database = database?;
-    // Whatever becomes of it, the server and the private database are stopped in order.
+    // In any case the server is stopped before the private database.
     let started = tokio::select! {
         started = start(&config, &database, pictures, master_key, pages, check) => started,
         () = stop.received() => Err("stopped before it was ready".into()),
@@ -47,15 +49,15 @@ pub async fn run(config: Config, check: bool, pages: Pages) -> Result<bool, Fail
             if !check {
                 let file = config.options.data_dir.join(super::manifest::FILE_NAME);
                 println!(
-                    "Serving {url} after {:.1} s. Keys and examples: {url}/ and {}. The document: {url}/docs/. Ctrl-C stops.",
-                    began.elapsed().as_secs_f32(),
+                    "Serving {url} after {:.1} s. Keys and examples: {url}/ and {}. Documentation: {url}/docs/. Press Ctrl-C to stop.",
+                    started_at.elapsed().as_secs_f32(),
                     file.display(),
                     url = running.public_url,
                 );
                 if let Some(inspector) = manifest.inspectors.first() {
                     println!(
-                        "Inspectors: {} with the token {} ({}). To try it, send a measurement for a plate without a report, open a \
-                         report for the plate there, and click: {url}/#inspectors",
+                        "Inspectors' page: {} with the token {} ({}). To try it, submit a measurement for a plate without a report, \
+                         then open a report for that plate on the page: {url}/#inspectors",
                         manifest.inspectors_url,
                         inspector.token,
                         inspector.name,
@@ -76,7 +78,20 @@ pub async fn run(config: Config, check: bool, pages: Pages) -> Result<bool, Fail
     outcome
 }
 
-/// Makes the rows that are missing, starts the server, writes `sandbox.json` and runs the scenarios.
+/// Fails before the minutes of preparation if another program listens on one of the ports.
+fn reject_used_ports(config: &Config) -> Result<(), Failure> {
+    for address in [Some(config.options.listen), config.options.inspectors_listen.address()]
+        .into_iter()
+        .flatten()
+    {
+        TcpListener::bind(address).map_err(|error| {
+            format!("failed to listen on {address}: {error}; stop the program that uses this port, or choose another one with --port")
+        })?;
+    }
+    Ok(())
+}
+
+/// Inserts missing rows, starts the server, writes `sandbox.json` and runs the scenarios.
 async fn start(
     config: &Config,
     database: &OpenDatabase,
@@ -86,30 +101,29 @@ async fn start(
     check: bool,
 ) -> Result<(RunningServer, Manifest, Outcomes), Failure> {
     fill(&database.pool, &pictures?, &master_key, &config.options.key_prefix).await?;
-    // Where it will be served is known once it is bound.
-    let mut told = manifest(&database.pool, &master_key, "").await?;
-    let named = told.clone();
+    // The URLs are known when the listeners are bound.
+    let mut manifest = manifest(&database.pool, &master_key, "").await?;
+    let without_urls = manifest.clone();
     let make_pages = move |addresses: &Addresses| {
         let manifest = Manifest {
             base_url: addresses.public_url.clone(),
-            inspectors_url: inspectors_url(addresses.internal),
-            ..named
+            inspectors_url: inspectors_url(addresses.inspectors),
+            ..without_urls
         };
         pages.add("/", welcome::page(&manifest));
         pages
     };
-    let beside = Beside {
+    let extensions = Extensions {
         pages: Box::new(make_pages),
-        internal_routes: Some(partner_api_inspector::serve),
+        inspector_routes: Some(partner_api_inspector::serve),
     };
-    let running = serve(config, database, master_key, beside).await?;
-    told.base_url.clone_from(&running.public_url);
-    told.inspectors_url = inspectors_url(running.internal_address);
-    let manifest = told;
+    let running = serve(config, database, master_key, extensions).await?;
+    manifest.base_url.clone_from(&running.public_url);
+    manifest.inspectors_url = inspectors_url(running.inspectors_address);
     manifest.write(&config.options.data_dir)?;
     let target = manifest.acceptance()?;
     let mut outcomes = acceptance::run(&target).await?;
-    // These leave a report behind: whoever only starts the sandbox has it as it was.
+    // These scenarios leave a report behind, so they run only with `check`.
     if check && let Some(inspector) = manifest.inspectors.first() {
         outcomes
             .0
@@ -118,7 +132,7 @@ async fn start(
     Ok((running, manifest, outcomes))
 }
 
-/// The page for inspectors on the internal listener.
-fn inspectors_url(internal: Option<SocketAddr>) -> String {
-    internal.map_or_else(String::new, |address| format!("http://{address}/inspector/"))
+/// Returns the URL of the inspectors' page.
+fn inspectors_url(listener: Option<SocketAddr>) -> String {
+    listener.map_or_else(String::new, |address| format!("http://{address}/inspector/"))
 }

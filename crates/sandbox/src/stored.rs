@@ -1,4 +1,4 @@
-//! The pictures in the storage: drawn and stored where they are missing.
+//! The pictures in the storage. Missing ones are drawn and stored.
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -8,14 +8,14 @@ use sandbox_pictures::{MIME_TYPE, SCENES};
 use super::SandboxError;
 use super::progress::Step;
 
-/// Pictures under way at the same time: while some are drawn, the disk flushes others.
-const AT_ONCE: usize = 16;
+/// The number of pictures that are drawn or written at the same time.
+const CONCURRENCY: usize = 16;
 
-/// The pictures of all scenes, each of which can be downloaded.
+/// The pictures of all scenes.
 pub struct Pictures {
-    /// Of every scene's picture in bytes.
+    /// The size of each scene's picture in bytes.
     pub sizes: Vec<i64>,
-    /// How many were drawn now.
+    /// The number of pictures that were drawn.
     pub drawn: usize,
 }
 
@@ -23,7 +23,7 @@ impl Pictures {
     /// Draws and stores the pictures that are not in the storage.
     ///
     /// # Errors
-    /// When one cannot be drawn, or the storage fails.
+    /// A picture could not be drawn or stored.
     pub async fn draw_missing(storage: &Storage) -> Result<Self, SandboxError> {
         let mut pictures = Self {
             sizes: vec![0; SCENES.len()],
@@ -52,7 +52,7 @@ impl Pictures {
             )?;
             Ok::<_, SandboxError>((index, size))
         });
-        let mut drawing = drawing.buffer_unordered(AT_ONCE);
+        let mut drawing = drawing.buffer_unordered(CONCURRENCY);
         while let Some((index, size)) = drawing.try_next().await? {
             pictures.sizes[index] = size;
             pictures.drawn += 1;
@@ -63,7 +63,7 @@ impl Pictures {
     }
 }
 
-/// An object's length in bytes, if there is one.
+/// Returns an object's size in bytes, if it exists.
 async fn size(storage: &Storage, key: &str) -> Result<Option<i64>, StorageError> {
     match storage.stream(key).await {
         Ok(object) => Ok(Some(bytes(object.content_length))),

@@ -1,25 +1,25 @@
-//! The page that the sandbox serves at `/`: what `sandbox.json` says, to be read by people.
+//! The welcome page that the sandbox serves at `/`: the content of `sandbox.json` for people.
 
 use bytes::Bytes;
 use maud::{Markup, html};
 use partner_api::gateway::public::SPEC_YAML;
-use partner_api_gateway::pages::{Keep, Page};
+use partner_api_gateway::pages::{Caching, Page};
 use serde_json::Value;
 use site_builder::{Document, Frame};
 
 use super::fixtures::Fixture;
 use super::manifest::{FILE_NAME, Manifest, Partner};
 
-/// The page of a sandbox. It shows the partners' secrets, which open nothing but made-up data on this machine.
+/// Returns the welcome page. It shows the partners' secrets, which give access only to made-up data on this machine.
 pub fn page(manifest: &Manifest) -> Page {
     let html = match Document::parse(SPEC_YAML) {
         Ok(document) => Frame::beside_site(&document).page("", "Sandbox", &body(manifest)),
-        // The server does not start with such a document.
+        // The server does not start with an invalid document.
         Err(_) => body(manifest),
     };
     Page {
         content_type: "text/html; charset=utf-8",
-        keep: Keep::Never,
+        caching: Caching::NoStore,
         body: Bytes::from(html.into_string()),
         gzip: None,
     }
@@ -29,8 +29,8 @@ fn body(manifest: &Manifest) -> Markup {
     let examples = serde_json::to_value(&manifest.examples).unwrap_or_default();
     html! {
         p {
-            "The whole service with a database of its own, at " code { (manifest.base_url) } ". Organizations, vehicles, reports and "
-            "measurements are made up; so it does not matter who sees the secrets below. Programs find all of this in "
+            "The complete service with a private database, at " code { (manifest.base_url) } ". Organizations, vehicles, reports and "
+            "measurements are made up, so the secrets below need no protection. Programs can read all of this from "
             code { (FILE_NAME) } "."
         }
         @if let Some(partner) = manifest.partners.first() { (request(manifest, partner)) }
@@ -40,14 +40,13 @@ fn body(manifest: &Manifest) -> Markup {
         }
         (inspectors(manifest))
         section {
-            h2 #examples { "To try" }
-            (shown(&examples))
+            h2 #examples { "Examples" }
+            (value_markup(&examples))
         }
         section {
-            h2 #fixtures { "Each answer, and the request that brings it about" }
+            h2 #fixtures { "Example requests and their responses" }
             p {
-                "In this order each shows what it says. A program takes them from " code { (FILE_NAME) } ", where their bodies are byte "
-                "for byte."
+                "Send them in this order to get these responses. " code { (FILE_NAME) } " contains the exact bytes of their bodies."
             }
             @for fixture in &manifest.fixtures { (of_fixture(fixture)) }
         }
@@ -63,32 +62,36 @@ fn body(manifest: &Manifest) -> Markup {
 }
 
 const LINKS: [(&str, &str, &str); 8] = [
-    ("docs/start.html", "Getting started", "From a key to the first answer."),
+    (
+        "docs/start.html",
+        "Getting started",
+        "From a key to the first response.",
+    ),
     (
         "docs/signing.html",
         "Signing",
-        "How a request is signed, with a calculator.",
+        "How to sign a request, with a calculator.",
     ),
     ("docs/kits.html", "Signing kits", "One file for each language."),
     ("docs/reference.html", "Reference", "Every operation."),
     (
         "docs/scenarios.html",
         "Acceptance scenarios",
-        "What decides on going live.",
+        "The requests to pass before the go-live.",
     ),
-    ("docs/errors.html", "Errors", "Cause and remedy of each code."),
-    ("openapi.yaml", "OpenAPI", "The document, for generators and tools."),
+    ("docs/errors.html", "Errors", "The cause and remedy of each code."),
+    ("openapi.yaml", "OpenAPI", "The contract, for generators and tools."),
     (
         "docs/postman/partner-api.postman_collection.json",
         "Postman",
-        "A collection that signs.",
+        "A collection that signs its requests.",
     ),
 ];
 
-/// A plate that no report is open for.
+/// A plate without an open report.
 const PLATE: &str = "34 INS 260";
 
-/// The page for inspectors, and how a measurement is met there.
+/// Returns the section about the inspectors' page and its pending measurements.
 fn inspectors(manifest: &Manifest) -> Markup {
     let (Some(partner), Some(inspector)) = (manifest.partners.first(), manifest.inspectors.first()) else {
         return html! {};
@@ -97,7 +100,7 @@ fn inspectors(manifest: &Manifest) -> Markup {
     let send = format!(
         "export PARTNER_BASE_URL={}\nexport PARTNER_KEY_ID={}\nexport PARTNER_SECRET={}\n\
          curl --silent --remote-name $PARTNER_BASE_URL/docs/kits/python/partner.py\n\
-         python3 partner.py POST /api/v1/partner/test-line/measurements '{}'",
+         python3 partner.py POST /api/v1/partner/test-line/measurements - <<'JSON'\n{}\nJSON",
         manifest.base_url,
         partner.key_id,
         partner.secret,
@@ -112,7 +115,7 @@ fn inspectors(manifest: &Manifest) -> Markup {
             h2 #inspectors { "Inspectors" }
             p {
                 "Inspectors write reports at " a href=(manifest.inspectors_url) { (manifest.inspectors_url) }
-                ", on the listener that the public never reaches. Sign in with a token:"
+                ". Sign in with a token:"
             }
             @for inspector in &manifest.inspectors {
                 dl.facts {
@@ -121,14 +124,17 @@ fn inspectors(manifest: &Manifest) -> Markup {
                     div { dt { "Branches" } dd { code { (inspector.branches.join(" ")) } } }
                 }
             }
-            p { "A measurement for a plate without a report waits:" }
-            pre tabindex="0" role="group" aria-label="A measurement that waits" { code { (send) } }
-            p { "Open a report for " code { (PLATE) } " at " code { (branch) } " as " (inspector.name) ": it is offered, and one click writes it into the form." }
+            p { "A measurement for a plate without a report is pending:" }
+            pre tabindex="0" role="group" aria-label="A pending measurement" { code { (send) } }
+            p {
+                "Sign in as " (inspector.name) " and open a report for " code { (PLATE) } " at " code { (branch) }
+                ". The page offers the measurement, and one click writes it to the form."
+            }
         }
     }
 }
 
-/// A request to copy, in two languages.
+/// Returns the section with a request to copy, for two kits.
 fn request(manifest: &Manifest, partner: &Partner) -> Markup {
     let key = format!(
         "export PARTNER_BASE_URL={}\nexport PARTNER_KEY_ID={}\nexport PARTNER_SECRET={}",
@@ -147,7 +153,7 @@ fn request(manifest: &Manifest, partner: &Partner) -> Markup {
     html! {
         section {
             h2 #request { "A request to copy" }
-            p { "As " code { (partner.name) } ", into a shell:" }
+            p { "As " code { (partner.name) } ", in a shell:" }
             div.tabs data-what="A request" {
                 @for (name, text) in &kits {
                     section data-tab=(name) {
@@ -160,8 +166,8 @@ fn request(manifest: &Manifest, partner: &Partner) -> Markup {
     }
 }
 
-/// Members of a partner that are shown in words of their own.
-const IN_WORDS: [&str; 8] = [
+/// Members of a partner that have their own description on the page.
+const DESCRIBED_MEMBERS: [&str; 8] = [
     "name",
     "about",
     "key_id",
@@ -175,29 +181,29 @@ const IN_WORDS: [&str; 8] = [
 fn of_partner(partner: &Partner) -> Markup {
     let members = serde_json::to_value(partner).unwrap_or_default();
     let others = members.as_object().into_iter().flatten();
-    let others = others.filter(|(name, _)| !IN_WORDS.contains(&name.as_str()));
+    let others = others.filter(|(name, _)| !DESCRIBED_MEMBERS.contains(&name.as_str()));
     html! {
         h3 id=(partner.name) { (partner.name) }
         p { (partner.about) }
         dl.facts {
             div { dt { "Key id" } dd { code { (partner.key_id) } } }
             div { dt { "Secret" } dd { code { (partner.secret) } } }
-            div { dt { "Scopes" } dd { @if partner.scopes.is_empty() { "none: it reads" } @else { code { (partner.scopes.join(" ")) } } } }
-            div { dt { "Sees" } dd {
+            div { dt { "Scopes" } dd { @if partner.scopes.is_empty() { "none (read only)" } @else { code { (partner.scopes.join(" ")) } } } }
+            div { dt { "Access" } dd {
                 @match (partner.organizations.len(), &partner.branches) {
-                    (0, _) => "nothing",
-                    (1, None) => "one organization, all of its branches",
-                    (many, None) => { (many) " organizations, all of their branches" },
-                    (_, Some(branches)) => { (branches.len()) " branches of an organization" },
+                    (0, _) => "none",
+                    (1, None) => "one organization, all branches",
+                    (many, None) => { (many) " organizations, all branches" },
+                    (_, Some(branches)) => { (branches.len()) " branches of one organization" },
                 }
             } }
-            div { dt { "Limit" } dd { (partner.rate_limit) " requests a minute" } }
-            @for (name, value) in others { div { dt { (name.replace('_', " ")) } dd { (shown(value)) } } }
+            div { dt { "Limit" } dd { (partner.rate_limit) " requests per minute" } }
+            @for (name, value) in others { div { dt { (name.replace('_', " ")) } dd { (value_markup(value)) } } }
         }
     }
 }
 
-/// What is sent, by whom, and what is answered.
+/// Returns an example request with its expected response.
 fn of_fixture(fixture: &Fixture) -> Markup {
     let status = fixture.status.to_string();
     let headers = fixture.headers.iter().map(|(name, value)| format!("{name}: {value}\n"));
@@ -209,7 +215,7 @@ fn of_fixture(fixture: &Fixture) -> Markup {
         headers.collect::<String>()
     );
     html! {
-        details.answer {
+        details.response {
             summary { span.status data-class=(&status[..1]) { (status) } " " (fixture.about) }
             p {
                 "As " a href={ "#" (fixture.partner) } { (fixture.partner) }
@@ -218,8 +224,8 @@ fn of_fixture(fixture: &Fixture) -> Markup {
             }
             pre tabindex="0" role="group" aria-label={ "Request of " (fixture.name) } { code { (request.trim_end()) } }
             @if !fixture.holds.is_null() {
-                p { "The answer holds:" }
-                pre tabindex="0" role="group" aria-label={ "Answer of " (fixture.name) } {
+                p { "The response contains:" }
+                pre tabindex="0" role="group" aria-label={ "Response of " (fixture.name) } {
                     code { (serde_json::to_string_pretty(&fixture.holds).unwrap_or_default()) }
                 }
             }
@@ -227,13 +233,13 @@ fn of_fixture(fixture: &Fixture) -> Markup {
     }
 }
 
-/// A value of `sandbox.json`, whatever is added to it.
-fn shown(value: &Value) -> Markup {
+/// Renders any value of `sandbox.json`.
+fn value_markup(value: &Value) -> Markup {
     match value {
         Value::Object(members) => html! {
-            dl.facts { @for (name, value) in members { div { dt { (name.replace('_', " ")) } dd { (shown(value)) } } } }
+            dl.facts { @for (name, value) in members { div { dt { (name.replace('_', " ")) } dd { (value_markup(value)) } } } }
         },
-        Value::Array(values) => html! { ul { @for value in values { li { (shown(value)) } } } },
+        Value::Array(values) => html! { ul { @for value in values { li { (value_markup(value)) } } } },
         Value::String(text) if text.contains(' ') => html! { (text) },
         Value::String(text) => html! { code { (text) } },
         Value::Null => html! { "none" },
@@ -249,7 +255,7 @@ mod tests {
 
     /// SVC-9
     #[test]
-    fn the_page_shows_the_keys_and_all_there_is_to_try_and_nobody_keeps_it() {
+    fn the_page_shows_keys_examples_and_fixtures_and_is_not_cached() {
         let partner = Partner {
             name: "alpha".to_owned(),
             about: "It sends.".to_owned(),
@@ -269,7 +275,7 @@ mod tests {
         };
         let manifest = Manifest::new(&dataset(SEED), "http://127.0.0.1:8080", vec![partner], vec![inspector]);
         let page = page(&manifest);
-        assert_eq!(page.keep, Keep::Never);
+        assert_eq!(page.caching, Caching::NoStore);
         let html = std::str::from_utf8(&page.body).expect("text");
         let Value::Object(examples) = serde_json::to_value(&manifest.examples).expect("JSON") else {
             panic!("an object");
@@ -279,7 +285,7 @@ mod tests {
             "vip_test_A",
             "S&lt;3",
             "insp_T",
-            "60 requests a minute",
+            "60 requests per minute",
             "http://127.0.0.1:8080",
         ]) {
             assert!(html.contains(shown), "{shown}: {html}");

@@ -1,29 +1,29 @@
-//! The canonical string: what is signed of a request.
+//! The canonical string, which is the part of a request that is signed.
 
 use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of the empty byte string in lower-case hex: BODY_SHA256 of a request without a body.
+/// BODY_SHA256 of a request without a body: the SHA-256 of the empty byte string in lower-case hex.
 pub const EMPTY_BODY_SHA256: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// BODY_SHA256: lower-case hex SHA-256 of the body's bytes exactly as sent.
+/// Computes BODY_SHA256: the SHA-256 of the exact bytes of the body in lower-case hex.
 pub fn body_sha256(body: &[u8]) -> String {
     format!("{:x}", Sha256::digest(body))
 }
 
-/// The six parts of the canonical string. Its `Display` joins them with line feeds, without a trailing one.
+/// The six parts of the canonical string. `Display` joins them with line feeds, without a trailing one.
 ///
-/// It holds nothing secret: the service may show it to a partner whose signature does not verify.
+/// The canonical string contains nothing secret, so the service may show it to a partner whose signature is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canonical<'a> {
-    /// METHOD; written in upper case whatever the case here.
+    /// METHOD, in any letter case. The canonical string has it in upper case.
     pub method: &'a str,
-    /// PATH: the raw path as sent, from `/api/v1/partner/...`, without host and query.
+    /// PATH: the raw path as sent, beginning with `/api/v1/partner/...`, without host and query.
     pub path: &'a str,
-    /// CANONICAL_QUERY, from [`canonical_query`](crate::canonical_query); empty when there is no query.
+    /// CANONICAL_QUERY, from [`canonical_query`](crate::canonical_query); empty if there is no query.
     pub canonical_query: &'a str,
-    /// TIMESTAMP: the exact text of the header (UNIX time in seconds, UTC).
+    /// TIMESTAMP: the exact text of the header (Unix time in seconds).
     pub timestamp: &'a str,
     /// NONCE: the exact text of the header.
     pub nonce: &'a str,
@@ -32,7 +32,7 @@ pub struct Canonical<'a> {
 }
 
 impl Canonical<'_> {
-    /// The canonical string, in one allocation.
+    /// Returns the canonical string, in one allocation.
     pub fn render(&self) -> String {
         let parts = [
             self.path,
@@ -64,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_constant_is_the_digest_of_nothing() {
+    fn the_constant_is_the_digest_of_an_empty_body() {
         assert_eq!(body_sha256(b""), EMPTY_BODY_SHA256);
     }
 
     /// SIG-3
     #[test]
-    fn the_line_feed_of_an_empty_query_stays_and_none_trails() {
+    fn an_empty_query_has_its_line_and_there_is_no_trailing_line_feed() {
         let canonical = Canonical {
             method: "get",
             path: "/api/v1/partner/health",

@@ -1,4 +1,4 @@
-//! The four headers of a signed request, and the rules for their values that both sides share.
+//! The four headers of a signed request, and the rules for their values that client and server share.
 
 use crate::canonical::{Canonical, body_sha256};
 use crate::key_id::KeyId;
@@ -6,35 +6,35 @@ use crate::query::{MalformedQuery, canonical_query};
 use crate::secret::Secret;
 use crate::signature::sign;
 
-/// The header with the key's public id.
+/// The header with the key's public ID.
 pub const HEADER_KEY_ID: &str = "x-partner-key-id";
-/// The header with the UNIX time in seconds.
+/// The header with the Unix time in seconds.
 pub const HEADER_TIMESTAMP: &str = "x-partner-timestamp";
 /// The header with the single-use nonce.
 pub const HEADER_NONCE: &str = "x-partner-nonce";
 /// The header with the signature.
 pub const HEADER_SIGNATURE: &str = "x-partner-signature";
 
-/// Seconds by which a timestamp may differ from the server's time, either way; exactly this many still pass.
+/// The maximum difference in seconds, inclusive, between a timestamp and the server's time, in either direction.
 pub const TIMESTAMP_TOLERANCE_SECONDS: u64 = 300;
 
-/// Characters a nonce has at least.
+/// The minimum number of characters of a nonce.
 pub const NONCE_MIN: usize = 16;
-/// Characters a nonce has at most.
+/// The maximum number of characters of a nonce.
 pub const NONCE_MAX: usize = 128;
 
-/// Whether a nonce can be used: 16 to 128 characters of visible ASCII (`!` to `~`).
+/// Returns whether a nonce is valid: 16 to 128 characters of visible ASCII (`!` to `~`).
 pub fn is_valid_nonce(nonce: &[u8]) -> bool {
     (NONCE_MIN..=NONCE_MAX).contains(&nonce.len()) && nonce.iter().all(u8::is_ascii_graphic)
 }
 
-/// A nonce of 32 hexadecimal characters from random bytes. Each attempt at a request needs a fresh one.
+/// Creates a nonce of 32 hexadecimal characters from random bytes. Each attempt at a request needs a new one.
 pub fn nonce_from(random: &[u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(*random))
 }
 
-/// The seconds of a timestamp header, or `None` when it is not a plain integer (decimal digits only, no sign, no
-/// fraction, no spaces). One too large for an `i64` counts as `i64::MAX`: well-formed, and never current.
+/// Parses a timestamp header. Returns `None` if it is not a plain integer (decimal digits only, no sign, no fraction, no spaces).
+/// A number that is too large for an `i64` becomes `i64::MAX`, which is well-formed and never current.
 pub fn parse_timestamp(text: &str) -> Option<i64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -42,21 +42,21 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     Some(text.parse().unwrap_or(i64::MAX))
 }
 
-/// Whether a timestamp is within [`TIMESTAMP_TOLERANCE_SECONDS`] of the server's time (both UNIX seconds).
+/// Returns whether a timestamp is within [`TIMESTAMP_TOLERANCE_SECONDS`] of the server's time. Both are Unix times in seconds.
 pub fn timestamp_is_current(timestamp: i64, now: i64) -> bool {
     timestamp.abs_diff(now) <= TIMESTAMP_TOLERANCE_SECONDS
 }
 
-/// What a signature covers of a request that is about to be sent.
+/// The parts of a request that its signature covers.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsignedRequest<'a> {
     /// The HTTP method.
     pub method: &'a str,
-    /// The path exactly as it will be sent, from `/api/v1/partner/...`.
+    /// The path exactly as it will be sent, beginning with `/api/v1/partner/...`.
     pub path: &'a str,
-    /// The query exactly as it will be sent, without its `?`; empty when there is none.
+    /// The query exactly as it will be sent, without its `?`; empty if there is none.
     pub raw_query: &'a [u8],
-    /// The body's exact bytes; empty when there is none.
+    /// The exact bytes of the body; empty if there is none.
     pub body: &'a [u8],
 }
 
@@ -73,25 +73,27 @@ pub struct Headers {
     pub signature: String,
 }
 
-/// A nonce that the service would refuse.
+/// The error for a nonce that the service would reject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a nonce has {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII")]
+#[error("a nonce must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII")]
 pub struct InvalidNonce;
 
-/// Why a request cannot be signed.
+/// An error while signing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {
     /// The query has no canonical form.
     #[error(transparent)]
     Query(#[from] MalformedQuery),
-    /// The service would refuse the nonce.
+    /// The nonce is invalid.
     #[error(transparent)]
     Nonce(#[from] InvalidNonce),
 }
 
 impl Headers {
-    /// Signs a request. `timestamp` is the UNIX time in seconds; `nonce` must never be used again with this key (see
-    /// [`nonce_from`]). A retry is signed anew, with a fresh timestamp and nonce.
+    /// Signs a request.
+    ///
+    /// `timestamp` is the Unix time in seconds. `nonce` must not be used again with this key (see [`nonce_from`]), so a retry must
+    /// be signed again with a new timestamp and nonce.
     ///
     /// # Errors
     /// [`SigningError::Query`] for a query without a canonical form, [`SigningError::Nonce`] for a nonce that is not 16
@@ -124,7 +126,7 @@ impl Headers {
         })
     }
 
-    /// The four headers, name and value.
+    /// Returns the names and values of the four headers.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         [
             (HEADER_KEY_ID, self.key_id.as_str()),
@@ -169,7 +171,7 @@ mod tests {
 
     /// SIG-5
     #[test]
-    fn exactly_300_seconds_either_way_are_current() {
+    fn a_timestamp_is_current_up_to_300_seconds_before_and_after() {
         let now = 1_780_000_000;
         for (difference, current) in [(0, true), (300, true), (-300, true), (301, false), (-301, false)] {
             assert_eq!(timestamp_is_current(now + difference, now), current, "{difference}");
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_the_worked_examples_headers() {
+    fn a_client_gets_the_headers_of_the_worked_example() {
         let key_id: KeyId = "vip_test_ABCDEFGHIJKLMNOPQRSTUV".parse().unwrap();
         let secret: Secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap();
         let request = UnsignedRequest {

@@ -1,4 +1,4 @@
-//! The public id of a key.
+//! The public ID of a key.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,16 +8,16 @@ use data_encoding::BASE32_NOPAD;
 
 use crate::is_base32;
 
-/// Random bytes that make one key id: 22 base32 characters take 110 of their 112 bits.
+/// The number of random bytes for a key ID. Its 22 base32 characters use 110 of the 112 bits.
 pub const KEY_ID_RANDOM_BYTES: usize = 14;
 
-/// Base32 characters at the end of a key id.
+/// The number of base32 characters at the end of a key ID.
 const RANDOM_LENGTH: usize = 22;
 
-/// Characters a prefix may have at most.
+/// The maximum number of characters of a prefix.
 const PREFIX_MAX: usize = 16;
 
-/// Where a key works. One deployment serves one environment.
+/// The environment in which a key works. One deployment serves one environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Environment {
     /// The sandbox, `test`.
@@ -26,13 +26,13 @@ pub enum Environment {
     Live,
 }
 
-/// A text that names no environment.
+/// The error for a text that is not an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an environment is `test` or `live`")]
+#[error("the environment must be `test` or `live`")]
 pub struct UnknownEnvironment;
 
 impl Environment {
-    /// `test` or `live`, as in key ids and in the health answer.
+    /// Returns `test` or `live`, as in key IDs and in the response of `GET /health`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Test => "test",
@@ -59,32 +59,32 @@ impl FromStr for Environment {
     }
 }
 
-/// The public id of a key: `<prefix>_live_` or `<prefix>_test_`, then 22 base32 characters.
+/// The public ID of a key: `<prefix>_live_` or `<prefix>_test_`, followed by 22 base32 characters.
 ///
-/// The prefix is the operator's: 1 to 16 of `a-z0-9`, the first a letter. Equality, order and hash are those of the
-/// text, so that a map keyed by it can be asked with a `&str`.
+/// The operator chooses the prefix: 1 to 16 characters `a-z0-9`, the first a letter. Equality, order and hash are those of the
+/// text, so a map with key IDs as keys can be accessed with a `&str`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(String);
 
-/// A text that cannot be a key id, or a prefix that cannot begin one.
+/// The error for a text that is not a key ID, or for an invalid prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKeyId {
     /// The prefix is empty, too long, or has other characters.
-    #[error("a key id's prefix has 1 to {PREFIX_MAX} characters of a-z and 0-9, the first a letter")]
+    #[error("the prefix of a key ID must have 1 to {PREFIX_MAX} characters of a-z and 0-9, the first a letter")]
     Prefix,
-    /// Neither `_live_` nor `_test_` stands before the last 22 characters.
-    #[error("a key id has `_live_` or `_test_` between its prefix and its last {RANDOM_LENGTH} characters")]
+    /// The last 22 characters are not preceded by `_live_` or `_test_`.
+    #[error("a key ID must have `_live_` or `_test_` between its prefix and its last {RANDOM_LENGTH} characters")]
     Environment,
     /// The last 22 characters are not base32.
-    #[error("a key id ends in {RANDOM_LENGTH} characters of A-Z and 2-7")]
+    #[error("a key ID must end in {RANDOM_LENGTH} characters of A-Z and 2-7")]
     Random,
 }
 
 impl KeyId {
-    /// A new key id from random bytes.
+    /// Creates a key ID from random bytes.
     ///
     /// # Errors
-    /// [`InvalidKeyId::Prefix`] when `prefix` is not 1 to 16 of `a-z0-9` beginning with a letter.
+    /// [`InvalidKeyId::Prefix`] if `prefix` is invalid.
     pub fn generate(
         prefix: &str,
         environment: Environment,
@@ -97,12 +97,12 @@ impl KeyId {
         )))
     }
 
-    /// The whole id.
+    /// Returns the whole ID.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The environment the key works in.
+    /// Returns the environment in which the key works.
     pub fn environment(&self) -> Environment {
         if self.marker().contains("live") {
             Environment::Live
@@ -111,18 +111,18 @@ impl KeyId {
         }
     }
 
-    /// What stands before `_live_` or `_test_`.
+    /// Returns the part before `_live_` or `_test_`.
     pub fn prefix(&self) -> &str {
         &self.0[..self.0.len() - RANDOM_LENGTH - MARKER_LENGTH]
     }
 
-    /// `_live_` or `_test_`.
+    /// Returns `_live_` or `_test_`.
     fn marker(&self) -> &str {
         &self.0[self.0.len() - RANDOM_LENGTH - MARKER_LENGTH..self.0.len() - RANDOM_LENGTH]
     }
 }
 
-/// Characters of `_live_` and of `_test_`.
+/// The number of characters of `_live_` and of `_test_`.
 const MARKER_LENGTH: usize = 6;
 
 fn check_prefix(prefix: &str) -> Result<(), InvalidKeyId> {
@@ -182,7 +182,7 @@ mod tests {
 
     /// KEY-1
     #[test]
-    fn a_generated_key_id_is_read_back_with_its_parts() {
+    fn a_generated_key_id_is_parsed_into_its_parts() {
         for environment in [Environment::Test, Environment::Live] {
             let key_id = KeyId::generate("vip", environment, &[0xA5; KEY_ID_RANDOM_BYTES]).unwrap();
             let read: KeyId = key_id.as_str().parse().unwrap();
@@ -196,7 +196,7 @@ mod tests {
 
     /// KEY-1
     #[test]
-    fn a_malformed_key_id_is_refused_with_the_part_that_is_wrong() {
+    fn a_malformed_key_id_is_rejected_with_its_invalid_part() {
         let cases = [
             ("", InvalidKeyId::Random),
             ("vip_test_", InvalidKeyId::Random),

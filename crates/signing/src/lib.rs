@@ -1,8 +1,8 @@
-//! How a request to the partner API is signed: the canonical string, its signature and its verification
-//! (SIG-1 to SIG-5). No I/O, no clock and no randomness of its own; server and client both stand on it.
+//! Signing of requests to the partner API: the canonical string, its signature, and the verification of signatures (SIG-1 to
+//! SIG-5). The crate does no I/O and uses no clock and no source of randomness. Server and client both use it.
 //!
-//! A client uses [`Headers::sign`]. A server takes [`canonical_query`] of the raw query, builds a [`Canonical`] from
-//! the request as it arrived and gives its text to [`verify`].
+//! A client calls [`Headers::sign`]. A server computes the [`canonical_query`] of the raw query, builds a [`Canonical`] from the
+//! request as it arrived, and passes its text to [`verify`].
 //!
 //! ```
 //! use partner_api_signing::{Canonical, EMPTY_BODY_SHA256, Secret, sign, verify};
@@ -26,7 +26,6 @@
 mod canonical;
 mod headers;
 mod key_id;
-mod mac;
 mod query;
 mod secret;
 mod signature;
@@ -38,12 +37,11 @@ pub use headers::{
     timestamp_is_current,
 };
 pub use key_id::{Environment, InvalidKeyId, KEY_ID_RANDOM_BYTES, KeyId, UnknownEnvironment};
-pub use mac::hmac_sha256;
 pub use query::{DecodedPair, MalformedQuery, canonical_of, canonical_query, decode_query, split_target};
 pub use secret::{InvalidSecret, SECRET_LENGTH, SECRET_RANDOM_BYTES, Secret};
-pub use signature::{SIGNATURE_PREFIX, sign, verify};
+pub use signature::{SIGNATURE_PREFIX, hmac_sha256, sign, verify};
 
-/// Whether `byte` is one of the base32 alphabet (RFC 4648) of secrets and key ids.
+/// Returns whether `byte` is in the base32 alphabet (RFC 4648) of secrets and key IDs.
 fn is_base32(byte: u8) -> bool {
     matches!(byte, b'A'..=b'Z' | b'2'..=b'7')
 }
@@ -55,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_alphabet_and_its_test_agree() {
+    fn is_base32_agrees_with_the_library() {
         for byte in 0..=u8::MAX {
             let is_symbol = BASE32_NOPAD
                 .specification()

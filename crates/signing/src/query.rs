@@ -1,17 +1,17 @@
-//! CANONICAL_QUERY: the one spelling of a query on which every client and the server agree.
+//! CANONICAL_QUERY: the canonical form of a query, which clients and the server compute.
 
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
-/// All but the unreserved characters of RFC 3986.
+/// All characters except the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A decoded name and value, as bytes: a query need not be UTF-8.
+/// A decoded name and value, as bytes because a query may not be UTF-8.
 pub type DecodedPair = (Vec<u8>, Vec<u8>);
 
-/// A query that has no canonical form, because a `%` in it is not followed by two hexadecimal digits. The service
-/// answers 400 `invalid_request`.
+/// The error for a query in which a `%` is not followed by two hexadecimal digits. It has no canonical form, and the service
+/// responds with 400 `invalid_request`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the query has `{}` at byte {offset}, where two hexadecimal digits must follow the `%`; \
@@ -19,13 +19,13 @@ pub type DecodedPair = (Vec<u8>, Vec<u8>);
     Escaped(text)
 )]
 pub struct MalformedQuery {
-    /// Where the offending `%` stands: its byte offset in the raw query, from 0.
+    /// The byte offset of the invalid `%` in the raw query, starting at 0.
     pub offset: usize,
-    /// The offending `%` and what follows it, at most two bytes and never past the parameter's end.
+    /// The invalid `%` and up to two bytes of the same parameter after it.
     pub text: Vec<u8>,
 }
 
-/// Printable ASCII as it is, all else escaped, so that a message never carries raw bytes of a request.
+/// Escapes everything except printable ASCII, so that a message never contains raw bytes of a request.
 struct Escaped<'a>(&'a [u8]);
 
 impl fmt::Display for Escaped<'_> {
@@ -34,19 +34,19 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Splits a request target at its first `?` into the path and the raw query. Without a `?` the query is empty; a bare
-/// `?` gives the same.
+/// Splits a request target at its first `?` into the path and the raw query. The query is empty if there is no `?`, or nothing
+/// after it.
 pub fn split_target(target: &str) -> (&str, &str) {
     target.split_once('?').unwrap_or((target, ""))
 }
 
-/// The decoded pairs of a raw query (the bytes after the first `?` of the request target), in the order sent.
+/// Decodes a raw query (the bytes after the first `?` of the request target) into its pairs, in the order in which they were sent.
 ///
-/// Pieces are separated by `&` only and empty ones are skipped; a piece is split at its first `=`, and one without has
-/// an empty value. `+` is a space, `%XX` a byte; everything is decoded once.
+/// Pairs are separated by `&` only, and empty ones are skipped. Each is split at its first `=`; without one, the value is empty.
+/// `+` is a space and `%XX` a byte. Everything is decoded once.
 ///
 /// # Errors
-/// [`MalformedQuery`] names the first `%` that is not followed by two hexadecimal digits.
+/// [`MalformedQuery`] for the first `%` that is not followed by two hexadecimal digits.
 pub fn decode_query(raw: &[u8]) -> Result<Vec<DecodedPair>, MalformedQuery> {
     let mut pairs = Vec::new();
     let mut offset = 0;
@@ -56,7 +56,7 @@ pub fn decode_query(raw: &[u8]) -> Result<Vec<DecodedPair>, MalformedQuery> {
                 Some(at) => (&piece[..at], &piece[at + 1..]),
                 None => (piece, &piece[piece.len()..]),
             };
-            // Where the value begins in the piece: its end, less the value's own length.
+            // The offset of the value: the end of the piece minus the length of the value.
             let value_offset = offset + piece.len() - value.len();
             pairs.push((decode(name, offset)?, decode(value, value_offset)?));
         }
@@ -65,25 +65,25 @@ pub fn decode_query(raw: &[u8]) -> Result<Vec<DecodedPair>, MalformedQuery> {
     Ok(pairs)
 }
 
-/// CANONICAL_QUERY, the third part of the canonical string, of a raw query (the bytes after the first `?` of the
-/// request target; empty when there is none): [`canonical_of`] its [decoded pairs](decode_query).
+/// Computes CANONICAL_QUERY, the third part of the canonical string, of a raw query (the bytes after the first `?` of the request
+/// target, which may be empty): [`canonical_of`] its [decoded pairs](decode_query).
 ///
 /// # Errors
-/// [`MalformedQuery`] names the first `%` that is not followed by two hexadecimal digits.
+/// [`MalformedQuery`] for the first `%` that is not followed by two hexadecimal digits.
 pub fn canonical_query(raw: &[u8]) -> Result<String, MalformedQuery> {
     Ok(canonical_of(&decode_query(raw)?))
 }
 
-/// CANONICAL_QUERY of pairs that [`decode_query`] gave.
+/// Computes CANONICAL_QUERY of the pairs from [`decode_query`].
 ///
-/// Each byte outside `A-Z a-z 0-9 - . _ ~` is encoded as `%XX` in upper-case hex; the pairs are sorted bytewise in their
-/// encoded form by name and then by value, and joined as `name=value` with `&`. The result is its own canonical form.
+/// Each byte outside `A-Z a-z 0-9 - . _ ~` is encoded as `%XX` in upper-case hex. The encoded pairs are sorted bytewise by name and
+/// then by value, and joined as `name=value` with `&`. The result is its own canonical form.
 pub fn canonical_of(pairs: &[DecodedPair]) -> String {
     let mut pairs: Vec<(String, String)> = pairs
         .iter()
         .map(|(name, value)| (encode(name), encode(value)))
         .collect();
-    // Pairs, not joined text: `-` and `.` sort before `=`, so `a-=1` would wrongly come before `a=2`.
+    // The pairs are sorted before they are joined: `-` and `.` sort before `=`, so the text `a-=1` would come before `a=2`.
     pairs.sort_unstable();
     let mut canonical = String::with_capacity(pairs.iter().map(|(name, value)| name.len() + value.len() + 2).sum());
     for (name, value) in &pairs {
@@ -97,9 +97,9 @@ pub fn canonical_of(pairs: &[DecodedPair]) -> String {
     canonical
 }
 
-/// Decodes one name or value, which begins at `offset` in the raw query.
+/// Decodes a name or value that begins at `offset` in the raw query.
 fn decode(encoded: &[u8], offset: usize) -> Result<Vec<u8>, MalformedQuery> {
-    // The library leaves a `%` that begins no escape as it is.
+    // The library would leave an invalid `%` unchanged.
     let is_malformed = |at: &usize| {
         let digits = encoded[at + 1..].first_chunk::<2>();
         encoded[*at] == b'%' && !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_malformed_escape_is_named_with_its_place_and_the_way_out() {
+    fn the_error_for_a_malformed_escape_has_its_offset_and_a_remedy() {
         let error = canonical_query(b"limit=5&city=50%zz").unwrap_err();
         assert_eq!(
             error,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_named_text_ends_with_its_parameter_and_shows_no_raw_bytes() {
+    fn the_text_of_an_error_ends_with_its_parameter_and_contains_no_raw_bytes() {
         assert_eq!(decode_query(b"a=%4&b=1").unwrap_err().text, b"%4");
         assert_eq!(
             decode_query(b"a%=1").unwrap_err(),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_decoded_in_the_order_sent_with_repeats_kept() {
+    fn pairs_are_decoded_in_order_including_repeated_ones() {
         let pair = |name: &[u8], value: &[u8]| (name.to_vec(), value.to_vec());
         assert_eq!(
             decode_query(b"limit=2&&a+b=%ff&limit=1&flag").unwrap(),

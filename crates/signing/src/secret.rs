@@ -8,49 +8,52 @@ use zeroize::Zeroizing;
 
 use crate::is_base32;
 
-/// Characters in a secret.
+/// The number of characters of a secret.
 pub const SECRET_LENGTH: usize = 32;
 
-/// Random bytes that make one secret: 160 bits are exactly 32 base32 characters.
+/// The number of random bytes for a secret: 160 bits are exactly 32 base32 characters.
 pub const SECRET_RANDOM_BYTES: usize = 20;
 
-/// A key's secret: 32 base32 characters (`A-Z2-7`). The characters themselves are the HMAC key, not their decoding.
+/// The secret of a key: 32 base32 characters (`A-Z2-7`). The HMAC key consists of the characters themselves, not of the decoded
+/// bytes.
 ///
-/// `Debug` shows none of it, there is no `Display`, and its memory is wiped when it is dropped.
+/// `Debug` does not show the secret, there is no `Display`, and the memory is cleared when it is dropped.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
-/// A text that cannot be a secret. It never repeats the text.
+/// The error for a text that is not a secret. It does not contain the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSecret {
-    /// Not 32 bytes long.
-    #[error("a secret has {SECRET_LENGTH} characters, this text has {length} bytes; copy it whole and without spaces")]
+    /// The text is not 32 bytes long.
+    #[error(
+        "a secret must have {SECRET_LENGTH} characters, but this text has {length} bytes; copy all of it, without spaces"
+    )]
     Length {
         /// The text's length in bytes.
         length: usize,
     },
-    /// A character that base32 does not have.
+    /// The text contains a character outside the base32 alphabet.
     #[error(
-        "a secret has only the characters A-Z and 2-7, the one at byte {offset} is another; copy it exactly as shown"
+        "a secret must consist of the characters A-Z and 2-7, but byte {offset} is another character; copy it exactly as shown"
     )]
     Character {
-        /// Where the first such character stands, in bytes from 0.
+        /// The byte offset of the first invalid character, starting at 0.
         offset: usize,
     },
 }
 
 impl Secret {
-    /// A new secret from random bytes, which must come from a cryptographic source and be used for nothing else.
+    /// Creates a secret from random bytes, which must come from a cryptographic source and not be used for anything else.
     pub fn generate(random: &[u8; SECRET_RANDOM_BYTES]) -> Self {
         Self(Zeroizing::new(BASE32_NOPAD.encode(random)))
     }
 
-    /// The secret's 32 characters: to show it once at its creation, to encrypt it, to sign. Never to log it.
+    /// Returns the 32 characters, to show the secret once when it is created, to encrypt it, or to sign. They must not be logged.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The characters as the HMAC key that they are.
+    /// Returns the characters as an HMAC key.
     pub(crate) fn key(&self) -> Zeroizing<[u8; SECRET_LENGTH]> {
         let mut key = Zeroizing::new([0; SECRET_LENGTH]);
         for (slot, byte) in key.iter_mut().zip(self.expose().bytes()) {
@@ -85,14 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_nothing_of_a_secret() {
+    fn debug_output_does_not_contain_the_secret() {
         let secret: Secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap();
         assert_eq!(format!("{secret:?}"), "Secret([redacted])");
         assert_eq!(secret.expose(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567");
     }
 
     #[test]
-    fn a_generated_secret_is_one_that_can_be_read_back() {
+    fn a_generated_secret_can_be_parsed() {
         let random: [u8; SECRET_RANDOM_BYTES] = std::array::from_fn(|index| index as u8 * 13);
         let secret = Secret::generate(&random);
         assert_eq!(secret.expose().parse::<Secret>().unwrap().expose(), secret.expose());
@@ -102,7 +105,7 @@ mod tests {
 
     /// KEY-1
     #[test]
-    fn a_wrong_text_is_refused_without_being_repeated() {
+    fn the_error_for_an_invalid_secret_does_not_contain_the_text() {
         let short = "ABCDEFG".parse::<Secret>().unwrap_err();
         assert_eq!(short, InvalidSecret::Length { length: 7 });
         let lower = "ABCDEFGHIJKLMNOPQRSTUVWXYZ23456a".parse::<Secret>().unwrap_err();

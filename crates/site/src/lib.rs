@@ -1,5 +1,7 @@
-//! The published contract as a site, built into the program: `build.rs` has `site-builder` make it from the document, the
-//! contract, the kits, the changelog and the snapshots. Nothing of what makes it is linked.
+//! The documentation site, built into the program.
+//!
+//! `build.rs` builds it with `site-builder` from the document, the contract's rules, the kits, the changelog and the snapshots. The
+//! builder is not linked into the program.
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
@@ -17,11 +19,11 @@ mod tests {
             .collect()
     }
 
-    /// Files outside of the site's folder, which the service has.
-    const BESIDE: [&str; 2] = ["../openapi.yaml", "../openapi.json"];
+    /// Files outside the site's folder, which the service serves.
+    const OUTSIDE: [&str; 2] = ["../openapi.yaml", "../openapi.json"];
 
     #[test]
-    fn every_link_of_every_page_leads_somewhere() {
+    fn no_page_has_a_broken_link() {
         let pages: BTreeMap<&str, &str> = FILES
             .iter()
             .filter(|file| file.path.ends_with(".html"))
@@ -32,7 +34,7 @@ mod tests {
         let mut broken = Vec::new();
         for (name, html) in &pages {
             for link in attributes(html, "href").into_iter().chain(attributes(html, "src")) {
-                if link.starts_with("https://") || BESIDE.contains(&link) {
+                if link.starts_with("https://") || OUTSIDE.contains(&link) {
                     continue;
                 }
                 let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
@@ -48,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn no_page_has_anything_that_the_policy_forbids() {
+    fn no_page_violates_the_content_security_policy_or_repeats_an_id() {
         for file in FILES.iter().filter(|file| file.path.ends_with(".html")) {
             let html = std::str::from_utf8(file.bytes).unwrap();
             for forbidden in [

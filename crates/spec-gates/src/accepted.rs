@@ -1,4 +1,4 @@
-//! Breaking changes that are made in a minor version all the same, each with its reason.
+//! Breaking changes that are accepted in a minor version, each with its reason.
 
 use std::path::Path;
 
@@ -8,23 +8,23 @@ use serde::Deserialize;
 use crate::released::ReadError;
 use crate::{Change, Severity};
 
-/// A breaking change that the operator has decided on with the partners.
+/// A breaking change that the operator and the partners have agreed on.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accepted {
     /// The released version that it breaks.
     pub base: String,
-    /// The place, as the gate reports it.
+    /// The JSON pointer of the change, as the check reports it.
     pub pointer: String,
-    /// Why it is made without a new major version; for who reads the file.
+    /// Why the change does not need a new major version.
     pub why: String,
 }
 
-/// Reads the list.
+/// Reads the list of accepted changes.
 ///
 /// # Errors
 ///
-/// When the file cannot be read or is no such list.
+/// If the file cannot be read or parsed.
 pub fn read(path: &Path) -> Result<Vec<Accepted>, ReadError> {
     let text = std::fs::read_to_string(path).map_err(|source| ReadError::File {
         path: path.to_owned(),
@@ -36,11 +36,11 @@ pub fn read(path: &Path) -> Result<Vec<Accepted>, ReadError> {
     })
 }
 
-/// The changes since `base`, of which those that were accepted count as additions.
+/// Returns the changes since `base`, with the accepted ones as additions.
 ///
 /// # Errors
 ///
-/// The entries for `base` that no breaking change needs (any more): the list must not grow into a hole.
+/// Returns a message for each entry for `base` that matches no breaking change, so that the list contains no stale entries.
 pub fn accept(mut changes: Vec<Change>, accepted: &[Accepted], base: &Version) -> Result<Vec<Change>, Vec<String>> {
     let mut unneeded = Vec::new();
     for entry in accepted.iter().filter(|entry| entry.base == base.to_string()) {
@@ -53,7 +53,7 @@ pub fn accept(mut changes: Vec<Change>, accepted: &[Accepted], base: &Version) -
         }
         if !is_needed {
             unneeded.push(format!(
-                "{}: nothing breaks here since {base}; remove the entry",
+                "{}: no breaking change here since {base}; remove the entry",
                 entry.pointer
             ));
         }

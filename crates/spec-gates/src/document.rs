@@ -1,13 +1,13 @@
-//! A place in an OpenAPI document.
+//! Access to an OpenAPI document that follows references.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// A chain of references longer than this is a circle.
-const LONGEST_CHAIN: usize = 32;
+/// The maximum length of a chain of references. A longer one counts as a cycle.
+const MAX_CHAIN: usize = 32;
 
-/// A value and where it stands; references are followed on the way to it.
+/// A value and its place in the document. References on the way to it are followed.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'a> {
     document: &'a Value,
@@ -18,7 +18,7 @@ pub(crate) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The whole document.
+    /// Returns the whole document.
     pub(crate) fn root(document: &'a Value) -> Self {
         Self {
             document,
@@ -27,7 +27,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The member or element `key`, with its reference followed. A reference to nowhere stays what it is.
+    /// Returns the member or element `key`, with its reference followed. A dangling reference is returned as it is.
     pub(crate) fn get(&self, key: &str) -> Option<Self> {
         let value = match self.value {
             Value::Array(elements) => elements.get(key.parse::<usize>().ok()?)?,
@@ -43,22 +43,22 @@ impl<'a> Node<'a> {
         )
     }
 
-    /// The pointer that the member `key` has, whether it exists or not.
+    /// Returns the pointer of the member `key`, which need not exist.
     pub(crate) fn below(&self, key: &str) -> String {
         below(&self.pointer, key)
     }
 
-    /// The member `key` as it is written.
+    /// Returns the member `key` without following a reference.
     pub(crate) fn raw(&self, key: &str) -> Option<&'a Value> {
         self.value.get(key)
     }
 
-    /// True when the member `key` is `true`.
+    /// Returns whether the member `key` is `true`.
     pub(crate) fn is_true(&self, key: &str) -> bool {
         self.raw(key) == Some(&Value::Bool(true))
     }
 
-    /// The names of the members.
+    /// Returns the names of the members.
     pub(crate) fn keys(&self) -> BTreeSet<&'a str> {
         self.value
             .as_object()
@@ -66,14 +66,14 @@ impl<'a> Node<'a> {
             .unwrap_or_default()
     }
 
-    /// The elements, each with its reference followed.
+    /// Returns the elements, each with its reference followed.
     pub(crate) fn elements(&self) -> Vec<Self> {
         let count = self.value.as_array().map_or(0, Vec::len);
         (0..count).filter_map(|index| self.get(&index.to_string())).collect()
     }
 
     fn followed(mut self) -> Self {
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_CHAIN {
             let Some(target) = self
                 .raw("$ref")
                 .and_then(Value::as_str)
@@ -94,24 +94,24 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The pointer of the member `key` of what stands at `pointer`.
+/// Returns the pointer of the member `key` of the value at `pointer`.
 pub(crate) fn below(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A member that either of two places has.
+/// A member of one or both of two values.
 pub(crate) struct Pair<'a> {
     /// Its name.
     pub(crate) name: &'a str,
-    /// Where it is written: in the working document, or, when it was removed, in the released one.
+    /// Its pointer in the working document, or, if it was removed, in the released one.
     pub(crate) place: String,
-    /// In the released document.
+    /// Its value in the released document.
     pub(crate) was: Option<Node<'a>>,
-    /// In the working document.
+    /// Its value in the working document.
     pub(crate) is: Option<Node<'a>>,
 }
 
-/// The members of two places, paired by name.
+/// Returns the members of two values, paired by name.
 pub(crate) fn pairs<'a>(base: Option<&Node<'a>>, working: Option<&Node<'a>>) -> Vec<Pair<'a>> {
     keys_of_both(base, working)
         .into_iter()
@@ -130,12 +130,12 @@ pub(crate) fn pairs<'a>(base: Option<&Node<'a>>, working: Option<&Node<'a>>) -> 
         .collect()
 }
 
-/// The names that either of two places has.
+/// Returns the names of the members of either value.
 pub(crate) fn keys_of_both<'a>(base: Option<&Node<'a>>, working: Option<&Node<'a>>) -> BTreeSet<&'a str> {
     base.into_iter().chain(working).flat_map(Node::keys).collect()
 }
 
-/// The strings of an array; empty when there is none.
+/// Returns the strings of an array; empty if there is none.
 pub(crate) fn strings(value: Option<&Value>) -> BTreeSet<&str> {
     value
         .and_then(Value::as_array)

@@ -1,12 +1,12 @@
-//! The gates in front of a release of the API.
+//! Checks of the contract and of the project's documents.
 //!
-//! - Compatibility: [`compare`] finds what changed between the newest released contract and the working one, and
-//!   [`verdict`] says whether its version and `CHANGELOG.md` are right for that (Semantic Versioning).
-//! - [`consistency`]: what the contract says in two places is the same in both.
-//! - [`documents`]: the files, folders and commands that the documents name exist, and so do the rules that comments
-//!   cite; a test cites each.
+//! - Compatibility: [`compare`] finds the changes between the newest released contract and the working one. [`verdict`] checks
+//!   that the version and `CHANGELOG.md` match these changes (Semantic Versioning).
+//! - [`consistency`]: the contract does not contradict itself.
+//! - [`documents`]: the files, folders and commands that documents name exist, and so do the rules that comments cite. A test
+//!   cites each rule.
 //!
-//! The tests run the gates on the real files; every message names the place and what to do.
+//! The tests run the checks on the real files. Each message names the place and the remedy.
 
 pub mod accepted;
 mod change;
@@ -16,8 +16,6 @@ mod document;
 pub mod documents;
 pub mod released;
 mod second_opinion;
-mod verdict;
 
-pub use change::{Change, Severity};
+pub use change::{Change, Severity, verdict};
 pub use compare::compare;
-pub use verdict::verdict;

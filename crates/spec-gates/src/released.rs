@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use semver::Version;
 use serde_json::Value;
 
-/// Why a contract cannot be read.
+/// An error while reading a contract.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file or folder cannot be read.
@@ -13,24 +13,24 @@ pub enum ReadError {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The file is no YAML.
+    /// The file is not valid YAML.
     #[error("{path}: {source}")]
     Yaml {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: serde_yaml::Error,
     },
-    /// `/info/version` is no version of Semantic Versioning.
+    /// `/info/version` is not a version according to Semantic Versioning.
     #[error("{0}: /info/version must be a version X.Y.Z")]
     Version(PathBuf),
     /// A released file's name and its `/info/version` differ, or the name is not `partner-api-X.Y.Z.yaml`.
     #[error("{0}: the name must be partner-api-X.Y.Z.yaml with the version that the document has in /info/version")]
     Name(PathBuf),
-    /// Nothing was released.
+    /// There is no released version.
     #[error("{0}: there is no released version to compare with")]
     Nothing(PathBuf),
 }
@@ -48,7 +48,7 @@ pub struct Contract {
 ///
 /// # Errors
 ///
-/// When the file cannot be read, is no YAML or has no version.
+/// If the file cannot be read, is not valid YAML, or has no version.
 pub fn read(path: &Path) -> Result<Contract, ReadError> {
     let text = std::fs::read_to_string(path).map_err(|source| ReadError::File {
         path: path.to_owned(),
@@ -66,11 +66,11 @@ pub fn read(path: &Path) -> Result<Contract, ReadError> {
     Ok(Contract { version, document })
 }
 
-/// The newest contract of a folder whose files are called `partner-api-X.Y.Z.yaml`, by Semantic Versioning.
+/// Returns the contract with the highest version in a folder of files named `partner-api-X.Y.Z.yaml`.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or is called otherwise, or when there is none.
+/// If a file cannot be read or has another name, or if there is none.
 pub fn newest(folder: &Path) -> Result<Contract, ReadError> {
     let unreadable = |source| ReadError::File {
         path: folder.to_owned(),

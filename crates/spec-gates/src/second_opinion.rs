@@ -1,20 +1,19 @@
-//! What `drift` sees and our comparison does not.
+//! Differences that the crate `drift` finds and our comparison does not.
 //!
-//! `drift` knows operations, parameters, bodies, statuses and types. Of most changes inside a schema it says only that
-//! there is one ("unhandled", without a direction), and it passes over headers, security, extensions (error codes, scopes,
-//! key patterns), defaults and `nullable`.
-//! So the severity is ours, and `drift` stands behind as a net: a difference that it sees and that we have no finding for
-//! is breaking until the comparison learns it.
+//! `drift` knows operations, parameters, bodies, statuses and types. It reports most changes inside a schema as "unhandled",
+//! without a direction, and ignores headers, security, extensions (error codes, scopes, key patterns), defaults and `nullable`.
+//! So our comparison decides the severity, and `drift` is a safety net: a difference that only `drift` finds is breaking until
+//! our comparison covers it.
 
 use serde_json::Value;
 
 use crate::{Change, Severity};
 
-/// A breaking change for every difference that `drift` sees at a place where `ours` has nothing.
+/// Returns a breaking change for each difference that `drift` finds at a place where `ours` has no change.
 pub(crate) fn unseen(base: &Value, working: &Value, ours: &[Change]) -> Vec<Change> {
     let unseen = |pointer: &str, message: &str| Change {
         pointer: pointer.to_owned(),
-        what: format!("{message} (seen by drift only)"),
+        what: format!("{message} (found by drift only)"),
         severity: Severity::Breaking,
     };
     let found = match drift::compare(&in_order(base), &in_order(working)) {
@@ -33,11 +32,11 @@ pub(crate) fn unseen(base: &Value, working: &Value, ours: &[Change]) -> Vec<Chan
                 place(path.old.base_and_subpath().0, &change.old_subpath),
                 place(path.new.base_and_subpath().0, &change.new_subpath),
             ];
-            // An added or removed operation is reported beside the root of all paths, which stands above everything.
+            // drift reports an added or removed operation together with the root of all paths, which contains every place.
             let known = places
                 .iter()
                 .filter(|place| *place != "/paths")
-                .any(|place| ours.iter().any(|change| stands_in(&change.pointer, place)));
+                .any(|place| ours.iter().any(|change| is_at_or_below(&change.pointer, place)));
             if !known {
                 changes.push(unseen(&places[1], &change.message));
             }
@@ -46,7 +45,7 @@ pub(crate) fn unseen(base: &Value, working: &Value, ours: &[Change]) -> Vec<Chan
     changes
 }
 
-/// A JSON pointer as we write it. `drift` calls the member `requestBody` of an operation `request_body`.
+/// Returns a JSON pointer in our notation. `drift` calls the member `requestBody` of an operation `request_body`.
 fn place(base: &str, subpath: &str) -> String {
     let base = base.trim_start_matches('#');
     let whole = if subpath.is_empty() {
@@ -57,14 +56,14 @@ fn place(base: &str, subpath: &str) -> String {
     whole.replace("/request_body", "/requestBody")
 }
 
-/// True when `pointer` is `place` or below it.
-fn stands_in(pointer: &str, place: &str) -> bool {
+/// Returns whether `pointer` is `place` or below it.
+fn is_at_or_below(pointer: &str, place: &str) -> bool {
     pointer
         .strip_prefix(place)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The document with its sets in alphabetical order: `drift` compares `required` and `enum` as lists.
+/// Returns the document with its sets in alphabetical order, because `drift` compares `required` and `enum` as lists.
 fn in_order(value: &Value) -> Value {
     match value {
         Value::Object(members) => members

@@ -1,4 +1,4 @@
-//! Prints the list's statements, one a line: name, tab, SQL. `script/bench-list` measures what this prints.
+//! Prints the SQL statements of the report list, one per line as `name<TAB>SQL`. `script/bench-list` measures them.
 
 use partner_api_store::statement::STATEMENTS;
 

@@ -1,4 +1,4 @@
-//! Branches that are open to a partner.
+//! The branches that a partner may see.
 
 use partner_api_domain::grants::Grants;
 use uuid::Uuid;
@@ -7,8 +7,8 @@ use super::{DbError, standby::Reader};
 use crate::statement;
 
 statement! {
-    /// `$1` the organisation, `$2` organisations granted whole, `$3` branches granted alone, `$4` active or inactive ones,
-    /// `$5` the city (null: any).
+    /// `$1` organization, `$2` organizations granted in full, `$3` branches granted individually, `$4` whether the
+    /// branches are active, `$5` city (null: any).
     LIST = "SELECT b.id, b.code, b.name, b.city, b.district, b.is_active FROM branches b \
     WHERE b.organization_id = $1::uuid AND (b.organization_id = ANY ($2::uuid[]) OR b.id = ANY ($3::uuid[])) \
     AND b.is_active = $4::boolean AND ($5::text IS NULL OR b.city = $5) ORDER BY b.code, b.id";
@@ -17,25 +17,25 @@ statement! {
 /// A branch as a partner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// Its id.
+    /// The ID.
     pub id: Uuid,
-    /// Its code, as measurements name it.
+    /// The code that measurements use for it.
     pub code: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The city it is in.
+    /// The city.
     pub city: String,
-    /// The city's district.
+    /// The district of the city.
     pub district: String,
-    /// Whether it is in business.
+    /// Whether the branch accepts measurements.
     pub is_active: bool,
 }
 
-/// The organisation's branches that are open to the partner, by code: the active or the inactive ones, of one city or
-/// of all. A city is compared exactly.
+/// Returns the branches of an organization that the partner may see, ordered by code: either the active or the inactive
+/// ones, in one city or in all cities. The city must match exactly.
 ///
 /// # Errors
-/// [`DbError`] when the query fails.
+/// If the query fails.
 pub async fn list(
     client: &Reader,
     grants: &Grants,

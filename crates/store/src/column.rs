@@ -1,11 +1,12 @@
-//! Columns that hold one of a few words: each is a type that reads and writes itself, once; out of JSON, too, with
-//! `#[serde(try_from = "String")]`.
+//! Conversion between text columns and Rust types.
+//!
+//! An enumeration from [`column!`](crate::column) also deserializes from JSON with `#[serde(try_from = "String")]`.
 
 use std::error::Error;
 
 use tokio_postgres::types::{FromSql, Type};
 
-/// A text column, read as a type of the domain that is made of its text: the domain knows no database.
+/// Reads a text column as a domain type that converts from a string. The domain crate does not depend on the database driver.
 #[derive(Debug)]
 pub struct Text<T>(pub T);
 
@@ -27,11 +28,11 @@ where
 #[doc(hidden)]
 pub use {bytes, partner_api_domain, tokio_postgres};
 
-/// Lets an enumeration be read from, and written to, a text column: `column! { Status { Applied = "APPLIED", … } }`.
+/// Implements reading and writing of an enumeration as a text column: `column! { Status { Applied = "APPLIED", … } }`.
 #[macro_export]
 macro_rules! column {
-    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
-        $crate::column::partner_api_domain::words! { $name { $($variant = $word),+ } }
+    ($name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+        $crate::column::partner_api_domain::text_enum! { $name { $($variant = $text),+ } }
 
         impl<'a> $crate::column::tokio_postgres::types::FromSql<'a> for $name {
             fn from_sql(
@@ -52,7 +53,7 @@ macro_rules! column {
                 ty: &$crate::column::tokio_postgres::types::Type,
                 out: &mut $crate::column::bytes::BytesMut,
             ) -> Result<$crate::column::tokio_postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
-                $crate::column::tokio_postgres::types::ToSql::to_sql(&self.word(), ty, out)
+                $crate::column::tokio_postgres::types::ToSql::to_sql(&self.as_str(), ty, out)
             }
 
             fn accepts(ty: &$crate::column::tokio_postgres::types::Type) -> bool {

@@ -1,8 +1,8 @@
-//! A pooled connection whose every wait ends by the waiter's own clock.
+//! A pooled connection with a client-side deadline for every wait.
 //!
-//! A server-side time-out is enforced by the very process that may hang. So each statement has a bound here, and a
-//! connection on which something was not finished, because its bound passed or its request was dropped, is closed instead
-//! of going back to the pool, where it would hang the next request.
+//! A server-side timeout depends on the server process, which may hang. Each statement therefore has a deadline on the
+//! client. If the deadline passes or the request is dropped, the connection has unfinished work. It is then closed instead of being
+//! returned to the pool, where it would block the next request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,15 +16,14 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::DbError;
 use super::pool::POOL_WAIT;
-use super::statement::Statement;
-use super::transaction::{Prepared, Transaction};
+use super::statement::{Prepared, Statement};
 use crate::deadline::Deadline;
 use crate::stages::{Stage, stage};
 
 /// Values of a statement's parameters.
 pub type Parameters<'p> = [&'p (dyn ToSql + Sync)];
 
-/// A connection of the pool, for a bounded time. It executes what is registered, and nothing else:
+/// A connection from the pool, for a limited time. It executes only registered statements:
 ///
 /// ```compile_fail,E0308
 /// async fn anything(client: &partner_api_store::connection::Connection) {
@@ -33,74 +32,77 @@ pub type Parameters<'p> = [&'p (dyn ToSql + Sync)];
 /// ```
 #[derive(Debug)]
 pub struct Connection {
-    /// What it takes of its key's share of the pool.
-    _share: Option<OwnedSemaphorePermit>,
-    // Empty only while it is being dropped.
+    /// Counts this connection against the quota of the key.
+    _quota_permit: Option<OwnedSemaphorePermit>,
+    // `None` only while the connection is dropped.
     object: Option<Object>,
     deadline: Instant,
-    // Statements may be sent side by side.
+    // A count, because statements may run concurrently.
     unfinished: AtomicUsize,
 }
 
 impl Connection {
-    /// A connection for the next `bound`, the wait for it included.
+    /// Takes a connection from the pool that is valid for `timeout`, including the wait for it.
     ///
     /// # Errors
-    /// When there is none in time.
-    pub async fn take(pool: &Pool, bound: Duration) -> Result<Self, DbError> {
-        Self::take_until(pool, Instant::now() + bound).await
+    /// If no connection becomes available in time.
+    pub async fn take(pool: &Pool, timeout: Duration) -> Result<Self, DbError> {
+        Self::take_until(pool, Instant::now() + timeout).await
     }
 
-    /// A connection until `deadline`.
+    /// Takes a connection that is valid until `deadline`.
     pub(super) async fn take_until(pool: &Pool, deadline: Instant) -> Result<Self, DbError> {
-        #[expect(clippy::disallowed_methods, reason = "this is what everybody else takes")]
+        #[expect(clippy::disallowed_methods, reason = "all other code takes a `Connection`")]
         let object = tokio::time::timeout_at(deadline, pool.get())
             .await
             .map_err(|_| DbError::TimedOut)??;
         Ok(Connection {
-            _share: None,
+            _quota_permit: None,
             object: Some(object),
             deadline,
             unfinished: AtomicUsize::new(0),
         })
     }
 
-    /// A connection for a request until its `deadline`, out of its key's `share` of the pool.
+    /// Takes a connection for a request until its `deadline`, within the key's `quota` of connections.
     ///
     /// # Errors
-    /// When the key has as many as it may have, or all are taken, for as long as a request waits for one.
-    pub async fn take_of_share(pool: &Pool, share: &Arc<Semaphore>, deadline: Deadline) -> Result<Self, DbError> {
-        let permit = Self::share(share, deadline).await?;
+    /// If the quota or the pool is still exhausted after [`POOL_WAIT`] or at the deadline.
+    pub async fn take_within_quota(pool: &Pool, quota: &Arc<Semaphore>, deadline: Deadline) -> Result<Self, DbError> {
+        let permit = Self::quota_permit(quota, deadline).await?;
         let mut connection = Self::take_until(pool, deadline.instant()).await?;
-        connection._share = Some(permit);
+        connection._quota_permit = Some(permit);
         Ok(connection)
     }
 
-    /// A connection's part of a key's share of the pool.
-    pub(super) async fn share(share: &Arc<Semaphore>, deadline: Deadline) -> Result<OwnedSemaphorePermit, DbError> {
-        let patience = deadline.instant().min(Instant::now() + POOL_WAIT);
-        let permit = tokio::time::timeout_at(patience, share.clone().acquire_owned()).await;
-        // One that is closed has nothing to give either; this one never is.
+    /// Waits for a permit of the key's connection quota.
+    pub(super) async fn quota_permit(
+        quota: &Arc<Semaphore>,
+        deadline: Deadline,
+    ) -> Result<OwnedSemaphorePermit, DbError> {
+        let deadline = deadline.instant().min(Instant::now() + POOL_WAIT);
+        let permit = tokio::time::timeout_at(deadline, quota.clone().acquire_owned()).await;
+        // The inner error means that the semaphore was closed, which never happens.
         permit.ok().and_then(Result::ok).ok_or(DbError::TimedOut)
     }
 
-    /// The rows of a statement.
+    /// Executes a statement and returns its rows.
     ///
     /// # Errors
-    /// What the database says, or that it said nothing in time.
+    /// If the database reports an error, or does not respond in time.
     pub async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
         let work = async {
             let prepared = self.prepare(statement).await?;
-            self.finish(async |client| client.query(&prepared.0, parameters).await)
+            self.run(async |client| client.query(&prepared.0, parameters).await)
                 .await
         };
         stage(Stage::Statement(statement), work).await
     }
 
-    /// The row of a statement that gives at most one.
+    /// Executes a statement that returns at most one row.
     ///
     /// # Errors
-    /// As [`query`](Self::query), and for more than one row.
+    /// As [`query`](Self::query), and if the statement returns more than one row.
     pub async fn query_opt(
         &self,
         statement: &'static Statement,
@@ -108,26 +110,26 @@ impl Connection {
     ) -> Result<Option<Row>, DbError> {
         let work = async {
             let prepared = self.prepare(statement).await?;
-            self.finish(async |client| client.query_opt(&prepared.0, parameters).await)
+            self.run(async |client| client.query_opt(&prepared.0, parameters).await)
                 .await
         };
         stage(Stage::Statement(statement), work).await
     }
 
-    /// The row of a statement that gives one.
+    /// Executes a statement that returns exactly one row.
     ///
     /// # Errors
-    /// As [`query`](Self::query), and for any other number of rows.
+    /// As [`query`](Self::query), and if the statement returns any other number of rows.
     pub async fn query_one(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Row, DbError> {
         let work = async {
             let prepared = self.prepare(statement).await?;
-            self.finish(async |client| client.query_one(&prepared.0, parameters).await)
+            self.run(async |client| client.query_one(&prepared.0, parameters).await)
                 .await
         };
         stage(Stage::Statement(statement), work).await
     }
 
-    /// The rows of a statement whose parameters have types that the database could not tell.
+    /// Executes a statement whose parameter types the database cannot infer, and returns its rows.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -138,68 +140,63 @@ impl Connection {
     ) -> Result<Vec<Row>, DbError> {
         let types: Vec<Type> = parameters.iter().map(|(_, kind)| kind.clone()).collect();
         let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
-        let work = self.finish(async |client| {
+        let work = self.run(async |client| {
             let prepared = client.prepare_typed_cached(statement.sql(), &types).await?;
             client.query(&prepared, &values).await
         });
         stage(Stage::Statement(statement), work).await
     }
 
-    /// Executes a statement; returns how many rows it changed.
+    /// Executes a statement and returns the number of rows that it changed.
     ///
     /// # Errors
     /// As [`query`](Self::query).
     pub async fn execute(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<u64, DbError> {
         let work = async {
             let prepared = self.prepare(statement).await?;
-            self.finish(async |client| client.execute(&prepared.0, parameters).await)
+            self.run(async |client| client.execute(&prepared.0, parameters).await)
                 .await
         };
         stage(Stage::Statement(statement), work).await
     }
 
-    /// A transaction, which is not begun yet.
-    pub fn transaction(&self) -> Transaction<'_> {
-        Transaction::new(self)
-    }
-
-    /// Prepares a statement, unless this connection has it.
+    /// Prepares a statement, unless it is cached on this connection.
     pub(super) async fn prepare(&self, statement: &'static Statement) -> Result<Prepared, DbError> {
-        self.finish(async |client| client.prepare_cached(statement.sql()).await)
+        self.run(async |client| client.prepare_cached(statement.sql()).await)
             .await
             .map(Prepared)
     }
 
-    /// Executes words that are no statement of the registry: those that begin and end a transaction.
-    pub(super) async fn batch(&self, words: &str) -> Result<(), DbError> {
-        self.finish(async |client| client.batch_execute(words).await).await
+    /// Executes SQL outside of the registry: the commands that begin and end a transaction.
+    pub(super) async fn batch(&self, sql: &str) -> Result<(), DbError> {
+        self.run(async |client| client.batch_execute(sql).await).await
     }
 
-    /// Does `work`, and notes whether it came to an end: unless it is done, or was refused, nobody knows what state the
-    /// connection is in.
-    pub(super) async fn finish<T>(
+    /// Runs `work` until the deadline, and records whether it finished. Unless it succeeds or the database rejects it, the
+    /// state of the connection is unknown.
+    pub(super) async fn run<T>(
         &self,
         work: impl AsyncFnOnce(&Object) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, DbError> {
         let Some(object) = &self.object else {
             return Err(DbError::TimedOut);
         };
-        self.leave_unfinished();
-        let done = tokio::time::timeout_at(self.deadline, work(object)).await;
-        let done = done.map_err(|_| DbError::TimedOut)?.map_err(DbError::from);
-        if done.as_ref().err().is_none_or(|error| error.refusal().is_some()) {
-            self.note_finished();
+        self.mark_started();
+        let result = tokio::time::timeout_at(self.deadline, work(object)).await;
+        let result = result.map_err(|_| DbError::TimedOut)?.map_err(DbError::from);
+        if result.as_ref().err().is_none_or(|error| error.rejection().is_some()) {
+            self.mark_finished();
         }
-        done
+        result
     }
 
-    /// Notes that something has begun which must come to an end before the connection may be pooled.
-    pub(super) fn leave_unfinished(&self) {
+    /// Records the start of work that must finish before the connection may be returned to the pool.
+    pub(super) fn mark_started(&self) {
         self.unfinished.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that it has.
-    pub(super) fn note_finished(&self) {
+    /// Records the end of that work.
+    pub(super) fn mark_finished(&self) {
         self.unfinished.fetch_sub(1, Ordering::Relaxed);
     }
 }

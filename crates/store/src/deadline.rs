@@ -1,40 +1,39 @@
-//! How long a request may wait for the database: all its waits together, not each.
+//! The deadline for all database waits of a request together.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-/// What a request's waits for the database may take together, from the arrival of its body on: with what else a request
-/// takes, every answer is there within 2 s (REQ-12).
+/// The time that a request may wait for the database in total, from the arrival of its body. Including its other work, every
+/// request gets its response within 2 s (REQ-12).
 pub const DATABASE_WAIT: Duration = Duration::from_millis(1_800);
 
-/// When a request stops waiting for the database.
+/// The time at which a request stops waiting for the database.
 ///
-/// It begins when the request's body has arrived and moves along with the request: admission, a connection, a statement and
-/// the recorder all end their waits by it, so that what one of them took the next no longer has. Nobody can ask for a longer
-/// one, and an endpoint has no other: it gets a connection, or a measurement recorded, from the
-/// service's context for its caller alone, who carries it.
+/// It starts when the body of the request has arrived. Admission, the wait for a connection, each statement and the recorder
+/// share it: the time that one of them uses is not available to the next. It cannot be extended. An endpoint gets
+/// connections only through the caller of the request, which carries the deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// That of a request whose body has arrived just now.
+    /// Starts the deadline of a request whose body has just arrived.
     #[must_use]
     pub fn begin() -> Self {
         Deadline(Instant::now() + DATABASE_WAIT)
     }
 
-    /// What `wait` comes to; `None` when the deadline comes first.
+    /// Awaits `wait`, and returns `None` if the deadline passes first.
     pub async fn within<T>(self, wait: impl Future<Output = T>) -> Option<T> {
         timeout_at(self.0, wait).await.ok()
     }
 
-    /// The moment itself.
+    /// Returns the deadline as an instant.
     pub(crate) fn instant(self) -> Instant {
         self.0
     }
 
-    /// Whether nobody waits any more.
+    /// Returns whether the deadline has passed.
     pub fn has_passed(self) -> bool {
         Instant::now() >= self.0
     }

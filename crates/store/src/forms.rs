@@ -1,11 +1,11 @@
-//! The forms of a report: each one's template merged with the answers given.
+//! The forms of a report: their templates merged with the answers.
 
 use partner_api_domain::grants::Grants;
 use partner_api_domain::personal::StoredText;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::inspections::{Columns, Visible, with_seen};
+use super::inspections::{Columns, Visible, with_visible};
 use super::{DbError, standby::Reader};
 use crate::statement;
 
@@ -16,8 +16,8 @@ macro_rules! columns {
     };
 }
 
-/// Forms (`f`) with their templates' points (`p`) and the answers (`a`): a row for each point of each form, and one with a
-/// null point for a form whose template has none.
+/// Joins forms (`f`) with the points of their templates (`p`) and the answers (`a`): a row for each point of each form, or
+/// one row with a null point if the template has no points.
 macro_rules! points {
     ($answers:literal) => {
         concat!(
@@ -36,33 +36,34 @@ macro_rules! in_order {
 }
 
 statement! {
-    /// A row for each point of each form, and one with a null form for a report without any.
+    /// A row for each point of each form, or one row with a null form if the report has no forms.
     ///
-    /// The answers come by themselves, a range for each form: the planner would look every point's up.
+    /// The answers are read in a separate CTE with one range scan per form. Otherwise the planner looks up the answer of
+    /// each point individually.
     LIST = concat!(
-    with_seen!(),
-    ", answers AS MATERIALIZED (SELECT a.* FROM seen JOIN inspection_forms f ON f.inspection_id = seen.id \
-     JOIN inspection_form_answers a ON a.inspection_form_id = f.id) SELECT seen.id, seen.pii_mode, ",
+    with_visible!(),
+    ", answers AS MATERIALIZED (SELECT a.* FROM visible JOIN inspection_forms f ON f.inspection_id = visible.id \
+     JOIN inspection_form_answers a ON a.inspection_form_id = f.id) SELECT visible.id, visible.pii_mode, ",
     columns!(),
-    " FROM seen LEFT JOIN (",
+    " FROM visible LEFT JOIN (",
     points!("answers"),
-    ") ON f.inspection_id = seen.id",
+    ") ON f.inspection_id = visible.id",
     in_order!()
 );
 }
 
-/// A form of a report, its texts as stored.
+/// A form of a report, with its texts as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     /// The template's code.
     pub code: String,
     /// The template's name.
     pub name: String,
-    /// The part of the score it counts for.
+    /// The score category that the form counts towards.
     pub score_category: String,
-    /// The inspector's words on the whole form; empty without any.
+    /// The inspector's note on the whole form; may be empty.
     pub general_note: StoredText,
-    /// All points of the template, in its order.
+    /// All points of the template, in the order of the template.
     pub points: Vec<Point>,
 }
 
@@ -75,53 +76,53 @@ pub struct Point {
     pub name: String,
     /// The unit of its values.
     pub unit: Option<String>,
-    /// What was found; `None` when the point was not checked.
+    /// The answer; `None` if the point was not checked.
     pub answer: Option<Answer>,
 }
 
-/// What was found at a point, its note as stored.
+/// The answer to a point, with its note as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The status's code.
     pub status_code: String,
-    /// The status in words.
+    /// The status for display.
     pub status_label: String,
     /// The severity's code.
     pub severity: String,
-    /// The value measured, in the point's unit.
+    /// The measured value, in the point's unit.
     pub numeric_value: Option<Decimal>,
-    /// The inspector's words; empty without any.
+    /// The inspector's note; may be empty.
     pub note: StoredText,
 }
 
-/// A report that a partner sees and its forms, in their order.
+/// Returns a report that the partner may see, and its forms in the order of their templates.
 ///
 /// # Errors
-/// [`DbError`] when the query fails.
+/// If the query fails.
 pub async fn list(client: &Reader, grants: &Grants, inspection: Uuid) -> Result<Option<(Visible, Vec<Form>)>, DbError> {
     let rows = client
         .query(LIST, &[&inspection, &grants.whole(), &grants.branches()])
         .await?;
-    let mut seen = None;
-    let mut reading = Reading::default();
+    let mut visible = None;
+    let mut builder = FormsBuilder::default();
     for row in &rows {
         let mut columns = Columns::of(row);
-        seen = Some(Visible::take(&mut columns)?);
-        reading.row(columns)?;
+        visible = Some(Visible::take(&mut columns)?);
+        builder.add_row(columns)?;
     }
-    Ok(seen.map(|seen| (seen, reading.forms)))
+    Ok(visible.map(|visible| (visible, builder.forms)))
 }
 
-/// Forms put together from rows in their order.
+/// Builds forms from consecutive rows.
 #[derive(Default)]
-struct Reading {
+struct FormsBuilder {
     forms: Vec<Form>,
-    /// The id of the last of them.
+    /// The ID of the last form.
     current: Option<Uuid>,
 }
 
-impl Reading {
-    fn row(&mut self, mut columns: Columns<'_>) -> Result<(), DbError> {
+impl FormsBuilder {
+    fn add_row(&mut self, mut columns: Columns<'_>) -> Result<(), DbError> {
         let Some(id) = columns.take()? else {
             return Ok(());
         };
@@ -144,7 +145,7 @@ impl Reading {
     }
 }
 
-/// The point of a row; `None` when its form has none.
+/// Reads the point of a row; `None` if its form has no points.
 fn point(mut columns: Columns<'_>) -> Result<Option<Point>, DbError> {
     let Some(code) = columns.take()? else {
         return Ok(None);

@@ -1,4 +1,6 @@
-//! The SQL of the service, a module per resource: registered statements beside their row mapping; nothing of HTTP.
+//! Access to the PostgreSQL database.
+//!
+//! Each resource has a module with its registered SQL statements and its row mapping. This crate does not depend on HTTP.
 
 use thiserror::Error;
 use tokio_postgres::error::SqlState;
@@ -13,6 +15,8 @@ pub mod inspections;
 pub mod measurements;
 pub mod migrate;
 pub mod organizations;
+pub mod orphaned_objects;
+pub mod pacing;
 pub mod partitions;
 pub mod photos;
 pub mod pool;
@@ -25,42 +29,42 @@ pub mod statement;
 pub mod thresholds;
 pub mod transaction;
 
-/// Why a query could not be answered.
+/// An error of a database query.
 #[derive(Debug, Error)]
 pub enum DbError {
-    /// No connection within the bounded wait, or none could be made.
-    #[error("no database connection: {}", pool_cause(.0))]
+    /// No connection became free in time, or none could be established.
+    #[error("failed to get a database connection: {}", pool_cause(.0))]
     Pool(#[from] deadpool_postgres::PoolError),
-    /// The database refused or lost a statement.
-    #[error("query failed: {}", cause(.0))]
+    /// The database rejected a statement, or the connection was lost.
+    #[error("failed to execute a statement: {}", cause(.0))]
     Query(#[from] tokio_postgres::Error),
-    /// The database said nothing within the waiter's own bound: what was asked of it may have happened or not.
-    #[error("the database did not answer in time")]
+    /// The database did not respond before the client-side deadline. The statement may or may not have taken effect.
+    #[error("the database did not respond in time")]
     TimedOut,
-    /// A row does not hold what the schema promises.
+    /// A row contains a value that the schema rules out.
     #[error("unexpected data in {table}: {detail}")]
     Data {
-        /// The table the row came from.
+        /// The table that the row belongs to.
         table: &'static str,
-        /// What is wrong with it; no personal data.
+        /// The problem with the row, without personal data.
         detail: String,
     },
 }
 
 impl DbError {
-    /// Whether trying again may help: no connection, a lost one, a statement that took too long, a database that is
-    /// starting, stopping or a standby.
+    /// Returns whether a retry may succeed: there was no connection, it was lost, a statement timed out, or the database
+    /// is starting, stopping or read-only.
     pub fn is_unavailable(&self) -> bool {
         match self {
             DbError::Pool(_) | DbError::TimedOut => true,
             DbError::Query(error) => match error.code() {
-                // Classes 08 connection, 40 rolled back, 53 resources, 57 operator's doing, 58 system error;
+                // Classes 08 connection, 40 transaction rollback, 53 resources, 57 operator intervention, 58 system error;
                 // 55P03 lock not available, 25006 read-only, 25P03 idle in transaction.
                 Some(state) => {
                     ["08", "40", "53", "57", "58"].contains(&&state.code()[..2])
                         || ["55P03", "25006", "25P03"].contains(&state.code())
                 }
-                // Without a code the connection itself failed, or a value did not convert.
+                // Without a code, the connection failed or a value could not be converted.
                 None => {
                     error.is_closed()
                         || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
@@ -70,18 +74,19 @@ impl DbError {
         }
     }
 
-    /// Whether what was asked for may have happened all the same: the answer is missing, not negative.
-    pub fn leaves_open(&self) -> bool {
+    /// Returns whether the statement may have taken effect despite the error, because no response arrived.
+    pub fn outcome_is_unknown(&self) -> bool {
         match self {
             DbError::TimedOut => true,
-            DbError::Query(_) => self.refusal().is_none(),
+            DbError::Query(_) => self.rejection().is_none(),
             DbError::Pool(_) | DbError::Data { .. } => false,
         }
     }
 
-    /// The database's refusal, after which nothing of what was asked for stands. A session that was ended says nothing of
-    /// what it had committed.
-    pub fn refusal(&self) -> Option<&SqlState> {
+    /// Returns the SQLSTATE if the database rejected the statement, which then had no effect.
+    ///
+    /// A terminated session is not a rejection, because it does not show whether its last commit succeeded.
+    pub fn rejection(&self) -> Option<&SqlState> {
         let DbError::Query(error) = self else { return None };
         error.code().filter(|code| {
             ![
@@ -95,16 +100,13 @@ impl DbError {
     }
 }
 
-/// What the database or the connection said, for a log: the driver's own text ends at `db error`. Of a refusal the
-/// severity, the SQLSTATE and the message, but not the detail, which quotes the row's values.
+/// Formats a database error for the log, because the driver's own text is only `db error`.
+///
+/// For an error of the server, the text has the severity, the SQLSTATE and the message. It omits the detail, which
+/// quotes values of the row.
 pub fn cause(error: &tokio_postgres::Error) -> String {
-    if let Some(refusal) = error.as_db_error() {
-        return format!(
-            "{} {}: {}",
-            refusal.severity(),
-            refusal.code().code(),
-            refusal.message()
-        );
+    if let Some(error) = error.as_db_error() {
+        return format!("{} {}: {}", error.severity(), error.code().code(), error.message());
     }
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),

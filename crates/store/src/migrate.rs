@@ -1,12 +1,13 @@
-//! The schema's migrations, built into the binary and run under an advisory lock, so that replicas can start together.
+//! Schema migrations, compiled into the binary and run under an advisory lock, so that replicas can start concurrently.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use refinery::{Report, Runner, error::Kind};
 use serde::Serialize;
 use thiserror::Error;
-use tokio_postgres::Config;
+use tokio_postgres::{Client, Config};
 
 use super::pool::{self, DedicatedError};
 
@@ -14,24 +15,36 @@ mod embedded {
     refinery::embed_migrations!("../../migrations");
 }
 
-/// The advisory lock's number: any constant that nothing else in the database uses ("partner" in ASCII).
+/// The number of the advisory lock, which nothing else in the database uses ("partner" in ASCII).
 const LOCK: i64 = 0x70_6172_746e_6572;
 
-// The history is refinery's table: not of the schema that it makes, and so in no registry.
+// These statements are not registered, because the history table belongs to refinery and not to the schema.
 const HISTORY_EXISTS: &str = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
 const HISTORY: &str = "SELECT version, name, applied_on FROM refinery_schema_history";
 
-/// Why the schema is not up to date.
+/// An error while migrating or checking the schema.
 #[derive(Debug, Error)]
 pub enum MigrateError {
-    /// See [`DedicatedError`].
+    /// The connection failed; see [`DedicatedError`].
     #[error(transparent)]
     Connect(#[from] DedicatedError),
-    /// The history of migrations could not be read.
-    #[error("the history of migrations: {}", super::cause(.0))]
+    /// The migration history could not be read.
+    #[error("failed to read the migration history: {}", super::cause(.0))]
     History(tokio_postgres::Error),
-    /// The lock could not be taken or given back.
-    #[error("the migration lock: {}", super::cause(.0))]
+    /// Another session holds the migration lock for too long.
+    #[error(
+        "another session has held the migration lock for {} s: {holder}; wait until its migration ends, or end the session \
+         with SELECT pg_terminate_backend(PROCESS)",
+        .waited.as_secs()
+    )]
+    Locked {
+        /// The description of the session.
+        holder: String,
+        /// How long the lock was waited for.
+        waited: Duration,
+    },
+    /// The migration lock could not be acquired or released.
+    #[error("failed to acquire or release the migration lock: {}", super::cause(.0))]
     Lock(tokio_postgres::Error),
     /// The database has a migration that this binary does not know.
     #[error(
@@ -41,44 +54,99 @@ pub enum MigrateError {
     DatabaseNewer {
         /// The unknown migration.
         found: String,
-        /// The newest known one.
+        /// The newest migration that this binary knows.
         known: String,
     },
-    /// A migration that was applied differs from the one in this binary.
+    /// An applied migration differs from the one in this binary.
     #[error(
-        "the migration {applied} was applied with another content than this binary has; applied migrations are never edited"
+        "the content of the applied migration {applied} differs from this binary's; applied migrations must not be edited"
     )]
     Edited {
-        /// Its name.
+        /// The name of the migration.
         applied: String,
     },
-    /// The schema lacks migrations, and it is not for this command to apply them.
-    #[error("the database's schema is older than this program; bring it up to date with: partner-api migrate (lacking: {})", .0.join(", "))]
+    /// The schema lacks migrations, and this command does not apply them.
+    #[error("the database's schema is older than this program; migrate it with: partner-api migrate (missing: {})", .0.join(", "))]
     Behind(Vec<String>),
-    /// A migration failed. What it did is undone, earlier ones stay.
-    #[error("a migration failed: {}", causes(.0))]
+    /// A migration failed and was rolled back. Earlier migrations remain applied.
+    #[error("failed to apply a migration: {}", causes(.0))]
     Failed(refinery::Error),
 }
 
-/// What sessions of migrations are called.
+/// How long a start waits for the migration lock.
+pub const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+/// The interval of attempts to get the migration lock. After the first one, the log says which session holds the lock.
+const LOCK_RETRY: Duration = Duration::from_millis(250);
+
+/// The session that holds the migration lock. An advisory lock with a `bigint` is listed by its two halves.
+const LOCK_HOLDER: &str = "\
+SELECT format('process %s of PostgreSQL, %s, from %s', a.pid, coalesce(nullif(a.application_name, ''), 'no application name'),
+           coalesce(host(a.client_addr), 'a local socket')) AS holder
+FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+  AND l.classid = ($1::bigint >> 32)::oid AND l.objid = ($1::bigint & 4294967295)::oid
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/// The application name of the sessions that run migrations.
 const SESSION: &str = "partner-api migrations";
 
-/// Brings the schema up to date and answers the names of the migrations that it applied, in order; none: it was so already.
-/// Of several callers at once one works, the others wait and find everything done.
+/// Applies the missing migrations and returns their names, in order. Of several concurrent callers one applies them; the
+/// others wait up to [`LOCK_WAIT`] and find nothing to do.
 ///
 /// # Errors
-/// The database cannot be reached, is newer than this binary, or refuses a migration.
+/// If the database cannot be reached, is newer than this binary, or rejects a migration, or if another session holds the lock.
 pub async fn migrate(config: &Config) -> Result<Vec<String>, MigrateError> {
-    run(config, &embedded::migrations::runner()).await
+    migrate_within(config, LOCK_WAIT).await
 }
 
-async fn run(config: &Config, runner: &Runner) -> Result<Vec<String>, MigrateError> {
+/// [`migrate`] with another time limit for the lock.
+///
+/// # Errors
+/// As [`migrate`].
+pub async fn migrate_within(config: &Config, wait: Duration) -> Result<Vec<String>, MigrateError> {
+    run(config, &embedded::migrations::runner(), wait).await
+}
+
+/// Waits for the migration lock, and logs which session holds it.
+async fn lock(client: &Client, wait: Duration) -> Result<(), MigrateError> {
+    let began = Instant::now();
+    let mut logged = false;
+    loop {
+        let row = client.query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK]).await;
+        if row.and_then(|row| row.try_get(0)).map_err(MigrateError::Lock)? {
+            return Ok(());
+        }
+        let row = client
+            .query_opt(LOCK_HOLDER, &[&LOCK])
+            .await
+            .map_err(MigrateError::Lock)?;
+        let holder: Option<String> = match row {
+            Some(row) => row.try_get(0).map_err(MigrateError::Lock)?,
+            None => None,
+        };
+        let waited = began.elapsed();
+        if let Some(holder) = holder {
+            if waited >= wait {
+                return Err(MigrateError::Locked { holder, waited });
+            }
+            if !logged {
+                logged = true;
+                tracing::warn!(
+                    holder,
+                    limit_s = wait.as_secs(),
+                    "another session holds the migration lock; waiting for it"
+                );
+            }
+        }
+        tokio::time::sleep(LOCK_RETRY).await;
+    }
+}
+
+async fn run(config: &Config, runner: &Runner, wait: Duration) -> Result<Vec<String>, MigrateError> {
     let mut client = pool::dedicated(config, SESSION).await?;
-    // Freed by the end of the session too, so a killed replica blocks nobody.
-    client
-        .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
-        .await
-        .map_err(MigrateError::Lock)?;
+    // The end of the session also releases the lock, so a killed replica does not block others.
+    lock(&client, wait).await?;
     let outcome = runner.run_async(&mut client).await;
     let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     let report = outcome.map_err(|error| classify(error, runner))?;
@@ -89,19 +157,19 @@ async fn run(config: &Config, runner: &Runner) -> Result<Vec<String>, MigrateErr
 /// A migration that this binary knows, and when it was applied.
 #[derive(Clone, Debug, Serialize)]
 pub struct Migration {
-    /// Its version and name, as in `V1__baseline`.
+    /// The version and the name, such as `V1__baseline`.
     pub name: String,
-    /// When it was applied; none: not yet.
+    /// When it was applied; `None` if it has not been applied.
     pub applied_on: Option<DateTime<Utc>>,
-    /// Its SQL.
+    /// The SQL.
     #[serde(skip)]
     pub sql: String,
 }
 
-/// The migrations that this binary knows, in order. Nothing is changed.
+/// Returns the migrations that this binary knows, in order, without changing anything.
 ///
 /// # Errors
-/// The database cannot be reached, or is newer than this binary.
+/// If the database cannot be reached, or is newer than this binary.
 pub async fn status(config: &Config) -> Result<Vec<Migration>, MigrateError> {
     let runner = embedded::migrations::runner();
     let client = pool::dedicated(config, SESSION).await?;
@@ -138,20 +206,20 @@ pub async fn status(config: &Config) -> Result<Vec<Migration>, MigrateError> {
     }
 }
 
-/// That nothing is left to apply.
+/// Checks that all migrations are applied.
 ///
 /// # Errors
-/// Something is.
-pub fn current(migrations: Vec<Migration>) -> Result<(), MigrateError> {
-    let lacking: Vec<_> = migrations
+/// If a migration is missing.
+pub fn ensure_current(migrations: Vec<Migration>) -> Result<(), MigrateError> {
+    let missing: Vec<_> = migrations
         .into_iter()
         .filter(|migration| migration.applied_on.is_none())
         .map(|migration| migration.name)
         .collect();
-    if lacking.is_empty() {
+    if missing.is_empty() {
         Ok(())
     } else {
-        Err(MigrateError::Behind(lacking))
+        Err(MigrateError::Behind(missing))
     }
 }
 
@@ -178,14 +246,14 @@ fn classify(error: refinery::Error, runner: &Runner) -> MigrateError {
     }
 }
 
-/// The chain of causes down to the database's own words.
+/// Formats the chain of causes down to the database's message.
 fn causes(error: &refinery::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
-        let words = inner.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
+        let message = inner.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
         }
         cause = inner.source();
     }

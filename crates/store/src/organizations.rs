@@ -1,4 +1,4 @@
-//! Organisations that are open to a partner.
+//! The organizations that a partner may see.
 
 use partner_api_domain::grants::Grants;
 use partner_api_domain::privacy::PiiMode;
@@ -8,31 +8,31 @@ use super::{DbError, column::Text, standby::Reader};
 use crate::statement;
 
 statement! {
-    /// `$1` the organisations granted in any way, `$2` those granted whole, `$3` the branches granted alone.
+    /// `$1` all organizations with a grant, `$2` those granted in full, `$3` the branches granted individually.
     ///
-    /// An inactive branch counts too: it takes no measurements, but its reports stay open.
+    /// Inactive branches count as well: they accept no measurements, but their reports remain visible.
     LIST = "SELECT o.id, o.slug, o.name, o.pii_mode, \
     (SELECT count(*)::integer FROM branches b WHERE b.organization_id = o.id \
         AND (b.organization_id = ANY ($2::uuid[]) OR b.id = ANY ($3::uuid[]))) AS branch_count \
     FROM organizations o WHERE o.id = ANY ($1::uuid[]) ORDER BY o.name, o.id";
 }
 
-/// An organisation as a partner sees it.
+/// An organization as a partner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Organization {
-    /// Its id.
+    /// The ID.
     pub id: Uuid,
-    /// Its short name.
+    /// The short name.
     pub slug: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How it shows personal data.
+    /// The privacy mode.
     pub pii_mode: PiiMode,
-    /// How many of its branches are open to the partner, inactive ones included.
+    /// The number of branches that the partner may see, including inactive ones.
     pub branch_count: i32,
 }
 
-/// The organisations of which something is granted, by name.
+/// Returns the organizations with a grant, ordered by name.
 ///
 /// ```compile_fail,E0308
 /// async fn without_grants(client: &partner_api_store::connection::Connection, organizations: &[uuid::Uuid]) {
@@ -41,7 +41,7 @@ pub struct Organization {
 /// ```
 ///
 /// # Errors
-/// [`DbError`] when the query fails.
+/// If the query fails.
 pub async fn list(client: &Reader, grants: &Grants) -> Result<Vec<Organization>, DbError> {
     let rows = client
         .query(LIST, &[&grants.organizations(), &grants.whole(), &grants.branches()])

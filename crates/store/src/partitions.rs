@@ -1,7 +1,7 @@
-//! Tables that are partitioned by time: partitions are made ahead and dropped whole, by whichever replica comes to it first.
+//! Maintenance of tables that are partitioned by time. Partitions are created ahead and dropped as a whole, by any one replica.
 //!
-//! The database's clock names the present one. Neither waits for traffic nor blocks it: a partition is made as a table of its
-//! own and then attached, and detached concurrently before it is dropped.
+//! The database's clock determines the current partition. Maintenance neither waits for requests nor blocks them: a partition is
+//! created as a separate table and then attached, and it is detached concurrently before it is dropped.
 
 use std::time::Duration;
 
@@ -11,12 +11,14 @@ use super::DbError;
 use super::connection::Connection;
 use crate::statement;
 
-/// How long one look may take, waits for transactions included: a hung backend must not end the looking for ever.
-const LOOK_WITHIN: Duration = Duration::from_secs(45);
+/// The time limit for one round of maintenance, including waits for transactions. A hung server process must not stop the
+/// maintenance forever.
+const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(45);
 
 statement! {
-    /// The tables that are partitions by their name, with the digits of it. `detaching` is null for one that is no partition,
-    /// and true for one whose detaching was cut short: that one comes first, for until it is finished no other can be detached.
+    /// The tables with the name of a partition, and the digits in the name. `detaching` is null for a table that is not attached,
+    /// and true for one whose detaching was interrupted. That one comes first, because no other partition can be detached until
+    /// it is finished.
     PARTITIONS = "\
 SELECT substr(child.relname, length(parent.relname) + 2) AS digits, pg_inherits.inhdetachpending AS detaching
 FROM pg_class child
@@ -24,72 +26,72 @@ JOIN pg_class parent ON parent.oid = to_regclass($1::text) AND parent.relnamespa
 LEFT JOIN pg_inherits ON inhrelid = child.oid AND inhparent = parent.oid
 WHERE child.relkind = 'r' AND child.relname ~ ('^' || parent.relname || '_[0-9]+$')
 ORDER BY detaching DESC NULLS LAST, child.relname";
-    /// The number of the present partition, of so many seconds each; null: the year.
+    /// The number of the current partition. `$1` is the length of a partition in seconds, or null for years.
     NOW = "SELECT CASE WHEN $1::float8 IS NULL THEN extract(year FROM now() AT TIME ZONE 'UTC')::bigint \
            ELSE floor(extract(epoch FROM now())::float8 / $1::float8)::bigint END AS now";
-    /// Whether this session is the one that looks after the partitions.
+    /// Whether this session acquired the lock for maintenance.
     TRY_LOCK = "SELECT pg_try_advisory_lock($1)";
 }
 
-/// A partition's number as its digits, and the other way round.
-pub type Written = fn(i64) -> String;
-/// See [`Written`].
-pub type Read = fn(&str) -> Option<i64>;
+/// Formats the number of a partition as the digits in its name.
+pub type FormatDigits = fn(i64) -> String;
+/// Parses the digits in the name of a partition.
+pub type ParseDigits = fn(&str) -> Option<i64>;
 
-/// The partitions of the answers' history: years of UTC, all of which are kept.
+/// The partitions of the answer history: years in UTC, all of which are retained.
 pub const ANSWER_HISTORY: Partitioned = Partitioned {
     table: "inspection_form_answer_history",
     column: "replaced_at",
     length: None,
     ahead: 1,
-    kept: i64::MAX,
+    retained: i64::MAX,
     digits: (|year| year.to_string(), |digits| digits.parse().ok()),
     begins: |year| format!("TIMESTAMPTZ '{year}-01-01 00:00:00+00'"),
     lock: 0x616e_7377_6572,
 };
 
-/// How often [`ANSWER_HISTORY`] is looked after.
-pub const ANSWER_HISTORY_EVERY: Duration = Duration::from_secs(3600);
+/// How often [`ANSWER_HISTORY`] is maintained.
+pub const ANSWER_HISTORY_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// How a table is partitioned: partition `n` holds the time from `n` lengths after 1970 on.
+/// How a table is partitioned. Partition `n` begins `n` lengths after 1970.
 #[derive(Clone, Debug)]
 pub struct Partitioned {
-    /// The table's name. A partition's is this one, `_`, and digits.
+    /// The name of the table. The name of a partition is this name, `_`, and digits.
     pub table: &'static str,
-    /// The column that decides.
+    /// The column by which the table is partitioned.
     pub column: &'static str,
-    /// The time that one partition holds; none: the year `n`.
+    /// The period of one partition; if it is `None`, partition `n` is the year `n`.
     pub length: Option<Duration>,
-    /// How many are made ahead of the present one.
+    /// The number of partitions that are created ahead of the current one.
     pub ahead: i64,
-    /// How many of the past are kept.
-    pub kept: i64,
-    /// The digits in a partition's name, and what number they are; none for a name that is nobody's.
-    pub digits: (Written, Read),
-    /// Where a partition begins, as SQL. It ends where the next one begins.
+    /// The number of past partitions that are retained.
+    pub retained: i64,
+    /// Conversions between the number of a partition and the digits in its name.
+    pub digits: (FormatDigits, ParseDigits),
+    /// Returns the start of a partition as an SQL expression. It ends where the next one begins.
     pub begins: fn(i64) -> String,
-    /// The advisory lock of the replica that looks after them.
+    /// The advisory lock for maintenance.
     pub lock: i64,
 }
 
-/// A partition's number, and the state of its detaching.
-type There = (i64, Option<bool>);
+/// The number of an existing partition, and `detaching` as in [`PARTITIONS`].
+type Existing = (i64, Option<bool>);
 
-/// Which partitions of a table there are.
+/// The state of a table's partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Survey {
-    /// How many are made ahead of the present one; less than none where the present one is missing.
+pub struct PartitionState {
+    /// The number of partitions that exist ahead of the current one; -1 if the current one is missing.
     pub ahead: i64,
-    /// The tables that are not kept any more.
+    /// The tables past their retention.
     pub expired: Vec<String>,
 }
 
 impl Partitioned {
-    /// Looks, and changes nothing.
+    /// Returns the state of the partitions without changing anything.
     ///
     /// # Errors
-    /// When the database does not answer.
-    pub async fn survey(&self, connection: &Connection) -> Result<Survey, DbError> {
+    /// If the database does not respond.
+    pub async fn state(&self, connection: &Connection) -> Result<PartitionState, DbError> {
         let row = connection
             .query_one(NOW, &[&self.length.map(|length| length.as_secs_f64())])
             .await?;
@@ -100,37 +102,37 @@ impl Partitioned {
             let Some(number) = (self.digits.1)(row.try_get("digits")?) else {
                 continue;
             };
-            if number < now - self.kept {
+            if number < now - self.retained {
                 expired.push(self.name(number));
             } else if row.try_get::<_, Option<bool>>("detaching")? == Some(false) {
                 attached.push(number);
             }
         }
         expired.sort();
-        let made = (now..).take_while(|number| attached.contains(number)).count();
-        Ok(Survey {
-            ahead: i64::try_from(made).unwrap_or(i64::MAX) - 1,
+        let consecutive = (now..).take_while(|number| attached.contains(number)).count();
+        Ok(PartitionState {
+            ahead: i64::try_from(consecutive).unwrap_or(i64::MAX) - 1,
             expired,
         })
     }
 
-    /// Makes the coming partitions and drops those that nobody needs any more; leaves it to another replica that is at it.
+    /// Creates the next partitions and drops the expired ones. Does nothing if another replica is doing this.
     ///
     /// # Errors
-    /// When the database does not answer.
-    pub async fn look_after(&self, pool: &Pool) -> Result<(), DbError> {
-        // A session lock must not stay with a pooled connection: the connection is closed, whatever happens.
+    /// If the database does not respond.
+    pub async fn maintain(&self, pool: &Pool) -> Result<(), DbError> {
+        // The session lock must not return to the pool, so the connection is always closed.
         #[expect(
             clippy::disallowed_methods,
-            reason = "partitions are made by statements of their own"
+            reason = "the statements that create partitions are composed and not registered"
         )]
         let client = Object::take(pool.get().await?);
-        tokio::time::timeout(LOOK_WITHIN, self.look(&client))
+        tokio::time::timeout(MAINTENANCE_TIMEOUT, self.maintain_locked(&client))
             .await
             .map_err(|_| DbError::TimedOut)?
     }
 
-    async fn look(&self, client: &ClientWrapper) -> Result<(), DbError> {
+    async fn maintain_locked(&self, client: &ClientWrapper) -> Result<(), DbError> {
         client
             .batch_execute("SET statement_timeout = '30s'; SET lock_timeout = '5s'")
             .await?;
@@ -138,25 +140,25 @@ impl Partitioned {
         if !locked {
             return Ok(());
         }
-        let (now, there) = self.partitions(client).await?;
+        let (now, existing) = self.partitions(client).await?;
         for number in now..=now + self.ahead {
-            if !there.contains(&(number, Some(false))) {
-                client.batch_execute(&self.making(number)).await?;
-                tracing::debug!(table = self.table, number, "partition made");
+            if !existing.contains(&(number, Some(false))) {
+                client.batch_execute(&self.creation(number)).await?;
+                tracing::debug!(table = self.table, number, "created a partition");
             }
         }
-        for (number, detaching) in there.into_iter().filter(|(number, _)| *number < now - self.kept) {
+        for (number, detaching) in existing.into_iter().filter(|(number, _)| *number < now - self.retained) {
             let (table, name) = (self.table, self.name(number));
-            // Detaching waits for every transaction that uses the table (a backup, say), and is given up at the lock
-            // time-out: what it began then has to be finished.
-            if let Some(cut_short) = detaching {
-                let how = if cut_short { "FINALIZE" } else { "CONCURRENTLY" };
+            // Detaching waits for all transactions that use the table, such as a backup. If it fails at the lock timeout,
+            // the next round has to finalize it.
+            if let Some(is_interrupted) = detaching {
+                let mode = if is_interrupted { "FINALIZE" } else { "CONCURRENTLY" };
                 client
-                    .batch_execute(&format!("ALTER TABLE {table} DETACH PARTITION {name} {how}"))
+                    .batch_execute(&format!("ALTER TABLE {table} DETACH PARTITION {name} {mode}"))
                     .await?;
             }
             client.batch_execute(&format!("DROP TABLE {name}")).await?;
-            tracing::debug!(table = self.table, number, "partition dropped");
+            tracing::debug!(table = self.table, number, "dropped a partition");
         }
         Ok(())
     }
@@ -165,7 +167,8 @@ impl Partitioned {
         format!("{}_{}", self.table, (self.digits.0)(number))
     }
 
-    fn making(&self, number: i64) -> String {
+    /// Returns the SQL that creates a partition.
+    fn creation(&self, number: i64) -> String {
         let Partitioned { table, column, .. } = self;
         let (name, from, to) = (self.name(number), (self.begins)(number), (self.begins)(number + 1));
         format!(
@@ -177,50 +180,53 @@ impl Partitioned {
         )
     }
 
-    /// The number of the present partition, and those that there are.
-    async fn partitions(&self, client: &ClientWrapper) -> Result<(i64, Vec<There>), DbError> {
+    /// Returns the number of the current partition, and the existing partitions.
+    async fn partitions(&self, client: &ClientWrapper) -> Result<(i64, Vec<Existing>), DbError> {
         let now = client
             .query_one(NOW.sql(), &[&self.length.map(|length| length.as_secs_f64())])
             .await?
             .try_get("now")?;
-        let mut there = Vec::new();
+        let mut existing = Vec::new();
         for row in client.query(PARTITIONS.sql(), &[&self.table]).await? {
             if let Some(number) = (self.digits.1)(row.try_get("digits")?) {
-                there.push((number, row.try_get("detaching")?));
+                existing.push((number, row.try_get("detaching")?));
             }
         }
-        Ok((now, there))
+        Ok((now, existing))
     }
 
-    /// Sees to it that rows of now can be written: where another replica is making the partitions, waits until the present one
-    /// and the next are there.
+    /// Ensures that current rows can be inserted. If another replica is creating the partitions, waits until the current and the
+    /// next one exist.
     ///
     /// # Errors
-    /// When the database does not answer, or the partitions are not there in time.
+    /// If the database does not respond, or the partitions do not exist in time.
     pub async fn prepare(&self, pool: &Pool) -> Result<(), DbError> {
-        let there = async {
+        let created = async {
             loop {
-                self.look_after(pool).await?;
-                #[expect(clippy::disallowed_methods, reason = "partitions are looked up as above")]
+                self.maintain(pool).await?;
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "`partitions` takes a raw client, as in `maintain`"
+                )]
                 let client = pool.get().await?;
-                let (now, there) = self.partitions(&client).await?;
-                if (now..=now + 1).all(|number| there.contains(&(number, Some(false)))) {
+                let (now, existing) = self.partitions(&client).await?;
+                if (now..=now + 1).all(|number| existing.contains(&(number, Some(false)))) {
                     return Ok(());
                 }
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         };
-        tokio::time::timeout(LOOK_WITHIN, there)
+        tokio::time::timeout(MAINTENANCE_TIMEOUT, created)
             .await
             .unwrap_or(Err(DbError::TimedOut))
     }
 
-    /// Looks after the partitions for ever, so often.
-    pub async fn keep(self, pool: Pool, every: Duration) {
+    /// Maintains the partitions forever, once per `interval`.
+    pub async fn maintain_forever(self, pool: Pool, interval: Duration) {
         loop {
-            tokio::time::sleep(every).await;
-            if let Err(error) = self.look_after(&pool).await {
-                tracing::warn!(%error, table = self.table, "partitions could not be looked after; trying again");
+            tokio::time::sleep(interval).await;
+            if let Err(error) = self.maintain(&pool).await {
+                tracing::warn!(%error, table = self.table, "failed to maintain partitions; retrying");
             }
         }
     }

@@ -1,10 +1,10 @@
-//! The photos of a report that partners see.
+//! The photos of a report that partners may see.
 
 use partner_api_domain::grants::Grants;
 use partner_api_domain::personal::StoredText;
 use uuid::Uuid;
 
-use super::inspections::{Columns, Visible, with_seen};
+use super::inspections::{Columns, Visible, with_visible};
 use super::{DbError, standby::Reader};
 use crate::statement;
 
@@ -15,41 +15,41 @@ macro_rules! columns {
 }
 
 statement! {
-    /// A row for each photo that is shown (REP-7), and one with a null photo for a report without any.
+    /// A row for each shown photo (REP-7), or one row with a null photo if the report has none.
     LIST = concat!(
-    with_seen!(),
-    " SELECT seen.id, seen.pii_mode, ",
+    with_visible!(),
+    " SELECT visible.id, visible.pii_mode, ",
     columns!(),
-    " FROM seen LEFT JOIN shown_photos p ON p.inspection_id = seen.id",
+    " FROM visible LEFT JOIN shown_photos p ON p.inspection_id = visible.id",
     " ORDER BY p.position, p.id"
 );
 }
 
-/// A photo of a report, its caption as stored.
+/// A photo of a report, with its caption as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Photo {
-    /// Its id.
+    /// The ID.
     pub id: Uuid,
-    /// What it shows, a code.
+    /// The code of the kind of photo.
     pub kind: String,
-    /// The form point it belongs to.
+    /// The point that the photo shows.
     pub point_code: Option<String>,
     /// The inspector's caption.
     pub caption: Option<StoredText>,
-    /// The object that holds it.
+    /// The key of the stored photo.
     pub object_key: String,
-    /// The object that holds a small version of it.
+    /// The key of the stored thumbnail.
     pub thumb_object_key: Option<String>,
-    /// Its media type.
+    /// The media type.
     pub mime_type: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size_bytes: i64,
 }
 
-/// A report that a partner sees and its photos, in the report's order.
+/// Returns a report that the partner may see, and its photos in the order of the report.
 ///
 /// # Errors
-/// [`DbError`] when the query fails.
+/// If the query fails.
 pub async fn list(
     client: &Reader,
     grants: &Grants,
@@ -61,14 +61,14 @@ pub async fn list(
     let mut found = None;
     for row in &rows {
         let mut columns = Columns::of(row);
-        let seen = Visible::take(&mut columns)?;
-        let (_, photos) = found.get_or_insert_with(|| (seen, Vec::with_capacity(rows.len())));
+        let visible = Visible::take(&mut columns)?;
+        let (_, photos) = found.get_or_insert_with(|| (visible, Vec::with_capacity(rows.len())));
         photos.extend(photo(columns)?);
     }
     Ok(found)
 }
 
-/// The photo of a row; `None` when it has none.
+/// Reads the photo of a row; `None` if the report has no photos.
 fn photo(mut columns: Columns<'_>) -> Result<Option<Photo>, DbError> {
     let Some(id) = columns.take()? else {
         return Ok(None);

@@ -1,8 +1,8 @@
-//! The connection pool, with a bound on every wait: neither deadpool nor tokio-postgres has time-outs of its own.
+//! The connection pool, with a timeout for every wait. Neither deadpool nor tokio-postgres has timeouts by default.
 
 use std::{future::poll_fn, net::IpAddr, str::FromStr, sync::Arc, time::Duration};
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{ConfigConnectImpl, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
@@ -12,34 +12,38 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long a request may wait for a connection of a drained pool before it is answered with 503.
+use crate::pacing::{PacedConnect, Pacer};
+
+/// How long a request waits for a connection of an exhausted pool before it gets a 503.
 pub const POOL_WAIT: Duration = Duration::from_millis(250);
-/// How long making one connection may take, TLS and authentication included.
+/// The time limit for establishing a connection, including TLS and authentication.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long Postgres works on one statement before it cancels it.
+/// The time after which PostgreSQL cancels a statement.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a statement waits for a lock; shorter than [`STATEMENT_TIMEOUT`], so that the log tells the two apart.
+/// How long a statement waits for a lock. It is shorter than [`STATEMENT_TIMEOUT`], so that the log distinguishes the two.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a transaction may sit idle, as one whose request was dropped does, before Postgres ends its session.
+/// The idle time of a transaction, such as one of a dropped request, after which PostgreSQL ends its session.
 pub const IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long sent bytes may stay unacknowledged before the connection counts as dead.
+/// How long sent data may remain unacknowledged before the connection counts as dead.
 pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(10);
-/// After how long a silence, and how often then, the other end of a connection is asked for a sign of life.
+/// The idle time before the first TCP keepalive probe, and the interval between probes.
 pub const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(5));
-/// How many unanswered probes mean that it is gone.
+/// The number of unacknowledged keepalive probes after which the connection counts as dead.
 pub const KEEPALIVE_RETRIES: u32 = 3;
 
-/// How the pool is set up.
+/// The settings of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
-    /// How many connections at most.
+    /// The maximum number of connections.
     pub size: usize,
     /// See [`POOL_WAIT`].
     pub wait: Duration,
     /// See [`STATEMENT_TIMEOUT`].
     pub statement_timeout: Duration,
-    /// Whether a commit that was answered survives a crash of the database, whatever its own setting.
+    /// Whether an acknowledged commit survives a crash of the database, regardless of the database's own setting.
     pub synchronous_commit: bool,
+    /// Paces the attempts to connect. The pools of one database share it.
+    pub pacer: Pacer,
 }
 
 impl Default for PoolSettings {
@@ -49,37 +53,38 @@ impl Default for PoolSettings {
             wait: POOL_WAIT,
             statement_timeout: STATEMENT_TIMEOUT,
             synchronous_commit: true,
+            pacer: Pacer::default(),
         }
     }
 }
 
-/// Why there is no pool.
+/// An error while setting up a pool.
 #[derive(Debug, Error)]
 pub enum PoolSetupError {
-    /// The URL is not one. It is not repeated, for it may hold a password.
+    /// The URL is invalid. The message does not repeat it, because it may contain a password.
     #[error("the database URL is not usable: {0}; expected postgresql://user:password@host:port/database")]
     Url(tokio_postgres::Error),
-    /// A remote database wants TLS and there is no certificate to trust.
+    /// The connection requires TLS, and there is no trusted certificate.
     #[error(
         "no trusted certificates were found for TLS to the database ({0}); install the system's ca-certificates, \
          or set SSL_CERT_FILE"
     )]
     Certificates(String),
-    /// No cipher suites: the build is broken.
-    #[error("TLS is not available: {0}")]
+    /// There are no cipher suites, because the build is broken.
+    #[error("failed to set up TLS: {0}")]
     Tls(String),
-    /// The pool's own complaint.
+    /// The pool could not be built.
     #[error(transparent)]
     Build(#[from] deadpool_postgres::BuildError),
 }
 
-/// Reads a database URL or key-value connection string.
+/// Parses a database URL or a key-value connection string.
 ///
-/// `sslmode` is `disable`, `prefer` (the default) or `require`; also libpq's `verify-ca` and `verify-full` are understood,
-/// which come to the same as `require`: whenever TLS is used, the certificate and its host name are verified.
+/// `sslmode` is `disable`, `prefer` (the default) or `require`. libpq's `verify-ca` and `verify-full` are accepted as well and
+/// mean the same as `require`: whenever TLS is used, the certificate and its host name are verified.
 ///
 /// # Errors
-/// The text is not a connection string.
+/// If the text is not a connection string.
 pub fn parse_url(text: &str) -> Result<Config, PoolSetupError> {
     let text = text
         .replace("sslmode=verify-full", "sslmode=require")
@@ -87,21 +92,23 @@ pub fn parse_url(text: &str) -> Result<Config, PoolSetupError> {
     Config::from_str(&text).map_err(PoolSetupError::Url)
 }
 
-/// A pool of connections to `config`, none of them made yet. TLS is spoken to remote hosts as `sslmode` says; Unix sockets
-/// and loopback addresses do without.
+/// Creates an empty pool of connections to `config`. Connections to remote hosts use TLS according to `sslmode`; Unix sockets
+/// and loopback addresses use it only if `sslmode` requires it.
 ///
 /// # Errors
-/// TLS is called for and cannot be set up.
+/// If TLS is needed and cannot be set up.
 pub fn pool(config: Config, settings: &PoolSettings) -> Result<Pool, PoolSetupError> {
     let config = bounded(config, settings);
     let manager_config = ManagerConfig {
         recycling_method: RecyclingMethod::Fast,
     };
-    let manager = if wants_tls(&config) {
-        Manager::from_config(config, tls()?, manager_config)
+    let pacer = settings.pacer.clone();
+    let connect = if wants_tls(&config) {
+        PacedConnect::new(ConfigConnectImpl { tls: tls()? }, pacer)
     } else {
-        Manager::from_config(config, NoTls, manager_config)
+        PacedConnect::new(ConfigConnectImpl { tls: NoTls }, pacer)
     };
+    let manager = Manager::from_connect(config, connect, manager_config);
     let timeouts = Timeouts {
         wait: Some(settings.wait),
         create: Some(CONNECT_TIMEOUT),
@@ -114,15 +121,15 @@ pub fn pool(config: Config, settings: &PoolSettings) -> Result<Pool, PoolSetupEr
         .build()?)
 }
 
-/// A connection of its own, outside any pool and without a bound on its statements, under this name: for migrations, and for
-/// what an operator waits for. TLS as in [`pool`].
+/// Opens a connection outside of any pool, without a statement timeout, under an application name. Migrations and long
+/// operator commands use it. TLS is used as in [`pool`].
 ///
 /// # Errors
-/// TLS cannot be set up, or the database does not answer.
+/// If TLS cannot be set up, or the database does not respond.
 pub async fn dedicated(config: &Config, name: &str) -> Result<tokio_postgres::Client, DedicatedError> {
     let mut config = with_dead_peer_detection(config.clone());
     config.application_name(name);
-    // A connection's end is seen by its client's next statement; its driver has nothing to add.
+    // The next statement reports a lost connection, so the result of the driver is ignored.
     if wants_tls(&config) {
         let (client, driver) = config.connect(tls()?).await?;
         tokio::spawn(driver);
@@ -134,57 +141,58 @@ pub async fn dedicated(config: &Config, name: &str) -> Result<tokio_postgres::Cl
     }
 }
 
-/// A connection of its own that tells `told` of each notification on `channel`. What it answers is there once it listens, and
-/// ends when the connection is lost.
+/// Opens a connection that forwards each notification on `channel` to `notified`. Returns once it listens; the returned future
+/// completes when the connection is lost.
 ///
 /// # Errors
-/// As [`dedicated`], or the database refuses.
+/// As [`dedicated`], or if the database rejects the statement.
 pub async fn listen(
     config: &Config,
     channel: &str,
-    told: Arc<Notify>,
+    notified: Arc<Notify>,
 ) -> Result<impl Future<Output = ()> + use<>, DedicatedError> {
     let mut config = with_dead_peer_detection(config.clone());
     config.application_name("partner-api notifications");
     let (client, lost) = if wants_tls(&config) {
         let (client, connection) = config.connect(tls()?).await?;
-        (client, tokio::spawn(forward(connection, told)))
+        (client, tokio::spawn(forward(connection, notified)))
     } else {
         let (client, connection) = config.connect(NoTls).await?;
-        (client, tokio::spawn(forward(connection, told)))
+        (client, tokio::spawn(forward(connection, notified)))
     };
     client.batch_execute(&format!("LISTEN {channel}")).await?;
     Ok(async move {
-        // Its end, whatever it was, is all that there is to know.
+        // The reason does not matter.
         let _ = lost.await;
         drop(client);
     })
 }
 
-async fn forward<S, T>(mut connection: tokio_postgres::Connection<S, T>, told: Arc<Notify>)
+async fn forward<S, T>(mut connection: tokio_postgres::Connection<S, T>, notified: Arc<Notify>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notification(_) = message {
-            told.notify_one();
+            notified.notify_one();
         }
     }
 }
 
-/// Why there is no dedicated connection.
+/// An error while opening a dedicated connection.
 #[derive(Debug, Error)]
 pub enum DedicatedError {
-    /// See [`PoolSetupError`].
+    /// TLS could not be set up; see [`PoolSetupError`].
     #[error(transparent)]
     Setup(#[from] PoolSetupError),
-    /// The database does not answer, or refuses.
+    /// The database does not respond, or rejects the connection.
     #[error("the database cannot be reached: {}", super::cause(.0))]
     Connect(#[from] tokio_postgres::Error),
 }
 
-/// `config` with the server-side time-outs as session defaults. Options it already carries come last, so that they win.
+/// Returns `config` with the server-side timeouts as session defaults. Options that it already has come last, so that they
+/// take precedence.
 fn bounded(config: Config, settings: &PoolSettings) -> Config {
     let mut config = with_dead_peer_detection(config);
     let limits = [
@@ -196,10 +204,10 @@ fn bounded(config: Config, settings: &PoolSettings) -> Config {
         .iter()
         .map(|(name, limit)| format!("-c {name}={}", limit.as_millis()))
         .collect();
-    // A nonce or a measurement that was answered for must survive a crash.
+    // An acknowledged nonce or measurement must survive a crash.
     let commit = if settings.synchronous_commit { "on" } else { "off" };
     options.push(format!("-c synchronous_commit={commit}"));
-    // The statements are written for generic plans, and planning each list anew cost 40 % of its throughput.
+    // The statements are written for generic plans. Planning each list query again would cost 40 % of the throughput.
     options.push("-c plan_cache_mode=force_generic_plan".to_owned());
     options.extend(config.get_options().map(ToOwned::to_owned));
     config.options(options.join(" "));
@@ -220,6 +228,17 @@ fn with_dead_peer_detection(mut config: Config) -> Config {
         .keepalives_idle(KEEPALIVE.0)
         .keepalives_interval(KEEPALIVE.1)
         .keepalives_retries(KEEPALIVE_RETRIES);
+    // The server's own limits are hours. Until then, a session of a lost machine would keep its locks.
+    let mut options: Vec<String> = [
+        ("tcp_keepalives_idle", KEEPALIVE.0.as_secs()),
+        ("tcp_keepalives_interval", KEEPALIVE.1.as_secs()),
+        ("tcp_keepalives_count", u64::from(KEEPALIVE_RETRIES)),
+        ("tcp_user_timeout", TCP_USER_TIMEOUT.as_secs() * 1_000),
+    ]
+    .map(|(name, value)| format!("-c {name}={value}"))
+    .into();
+    options.extend(config.get_options().map(ToOwned::to_owned));
+    config.options(options.join(" "));
     config
 }
 
@@ -236,12 +255,12 @@ fn is_remote(host: &Host) -> bool {
 }
 
 fn tls() -> Result<MakeRustlsConnect, PoolSetupError> {
-    // An error only says that a default was installed before, which will do.
+    // The only error is that a default provider is already installed.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     match MakeRustlsConnect::with_native_certs() {
         Ok((connector, unreadable)) => {
             for error in unreadable {
-                tracing::warn!(%error, "a certificate of the system's store cannot be read");
+                tracing::warn!(%error, "failed to read a certificate of the system's store");
             }
             Ok(connector)
         }
@@ -261,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tls_is_for_remote_hosts_unless_asked_otherwise() {
+    fn tls_is_used_for_remote_hosts_unless_sslmode_says_otherwise() {
         for (url, expected) in [
             ("postgresql://u@localhost/d", false),
             ("postgresql://u@127.0.0.1/d", false),
@@ -278,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_url_is_refused_without_its_password() {
+    fn the_error_for_an_invalid_url_does_not_contain_its_password() {
         let error = parse_url("postgresql://user:hunter2@host:notaport/d")
             .unwrap_err()
             .to_string();
@@ -287,11 +306,31 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_url_win_over_ours() {
+    fn options_in_the_url_take_precedence() {
         let config = parse_url("postgresql://u@localhost/d?options=-c%20statement_timeout%3D1").unwrap();
         let config = bounded(config, &PoolSettings::default());
         let options = config.get_options().unwrap();
-        assert!(options.starts_with("-c statement_timeout=5000 "), "{options}");
+        assert!(options.contains("-c statement_timeout=5000 "), "{options}");
         assert!(options.ends_with("-c statement_timeout=1"), "{options}");
+    }
+
+    #[test]
+    fn every_session_ends_soon_after_its_client_is_lost() {
+        let config = parse_url("postgresql://u@localhost/d").unwrap();
+        for config in [
+            with_dead_peer_detection(config.clone()),
+            bounded(config, &PoolSettings::default()),
+        ] {
+            let options = config.get_options().unwrap();
+            let seconds = |name: &str| -> u64 {
+                let value = options
+                    .split(' ')
+                    .find_map(|option| option.strip_prefix(&format!("{name}=")));
+                value.unwrap().parse().unwrap()
+            };
+            let (idle, interval) = (seconds("tcp_keepalives_idle"), seconds("tcp_keepalives_interval"));
+            assert!(idle + interval * seconds("tcp_keepalives_count") <= 60, "{options}");
+            assert!(seconds("tcp_user_timeout") <= 60_000, "{options}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What is the same for all reports, and printed on them (REP-20).
+//! Settings that are printed on all reports (REP-20).
 
 use super::DbError;
 use super::connection::Connection;
@@ -9,11 +9,11 @@ statement! {
     SET = "UPDATE report_settings SET public_report_url = $1 WHERE public_report_url IS DISTINCT FROM $1";
 }
 
-/// Sets the address of reports' public pages, with its place for the slug; none takes it away. Returns whether it was another
-/// one before: all PDFs are then rendered anew.
+/// Sets or removes the address of reports' public pages, which contains a placeholder for the slug. Returns whether it has
+/// changed; all PDFs are then rendered again.
 ///
 /// # Errors
-/// [`DbError`] when the statement fails.
+/// If the statement fails.
 pub async fn set_public_report_url(client: &Connection, address: Option<&str>) -> Result<bool, DbError> {
     Ok(client.execute(SET, &[&address]).await? == 1)
 }

@@ -1,35 +1,35 @@
-//! What a request spends its time on: its task notes its stages while it runs, and whoever answers it reads them.
+//! The stages of a request, for traces. The task of the request records them while it runs.
 
 use std::cell::RefCell;
 use std::time::Instant;
 
 use crate::statement::Statement;
 
-/// Stages that one request keeps; it has a handful.
-const MOST_STAGES: usize = 64;
+/// The maximum number of stages that are recorded for a request. A typical request has fewer than ten.
+const MAX_STAGES: usize = 64;
 
 tokio::task_local! {
-    /// The stages of the request whose task this is.
-    static STAGES: RefCell<Vec<Noted>>;
+    /// The stages of the request that this task processes.
+    static STAGES: RefCell<Vec<TimedStage>>;
 }
 
-/// What a request may spend time on.
+/// A part of a request that takes time.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// The rest of its body.
+    /// Receiving the rest of the body.
     Body,
-    /// Its admission, the batch before it included.
+    /// Admission, including the wait for the previous batch.
     Admission,
-    /// A connection to the database.
+    /// Waiting for a database connection.
     Connection,
-    /// A statement, its way there and back included.
+    /// Executing a statement, including the round trip.
     Statement(&'static Statement),
-    /// Its measurement's way through the recorder.
+    /// Recording the measurement.
     Recorder,
 }
 
 impl Stage {
-    /// Its name in a trace; of a statement its own.
+    /// Returns the name of the stage in a trace; for a statement, the name of the statement.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Body => "body",
@@ -41,29 +41,29 @@ impl Stage {
     }
 }
 
-/// A stage that has ended, or that was given up.
+/// A stage that has finished or was canceled.
 #[derive(Clone, Copy, Debug)]
-pub struct Noted {
-    /// What it was.
+pub struct TimedStage {
+    /// The stage.
     pub stage: Stage,
-    /// When it began.
+    /// The start time.
     pub began: Instant,
-    /// When it ended.
+    /// The end time.
     pub ended: Instant,
 }
 
-/// Notes the stage, with its beginning and end, among those of its request: also when `work` is dropped on the way.
+/// Runs `work`, and records its start and end as a stage of the current request, even if `work` is dropped before it finishes.
 pub async fn stage<T>(stage: Stage, work: impl Future<Output = T>) -> T {
     struct Running(Stage, Option<Instant>);
     impl Drop for Running {
         fn drop(&mut self) {
             let Running(stage, Some(began)) = *self else { return };
             let ended = Instant::now();
-            // There is a list, or there would be no beginning; it is gone only where the whole request is being dropped.
+            // The list existed when the stage began. It no longer exists only if the whole request is being dropped.
             let _ = STAGES.try_with(|stages| {
                 let mut stages = stages.borrow_mut();
-                if stages.len() < MOST_STAGES {
-                    stages.push(Noted { stage, began, ended });
+                if stages.len() < MAX_STAGES {
+                    stages.push(TimedStage { stage, began, ended });
                 }
             });
         }
@@ -73,11 +73,11 @@ pub async fn stage<T>(stage: Stage, work: impl Future<Output = T>) -> T {
     work.await
 }
 
-/// Does a request's work, and returns its stages beside the outcome.
-pub async fn noting<T>(work: impl Future<Output = T>) -> (T, Vec<Noted>) {
-    let noted = async {
-        let done = work.await;
-        (done, STAGES.with(RefCell::take))
+/// Runs the work of a request, and returns its result and its stages.
+pub async fn record<T>(work: impl Future<Output = T>) -> (T, Vec<TimedStage>) {
+    let recorded = async {
+        let result = work.await;
+        (result, STAGES.with(RefCell::take))
     };
-    STAGES.scope(RefCell::default(), noted).await
+    STAGES.scope(RefCell::default(), recorded).await
 }

@@ -1,9 +1,9 @@
-//! Reads on hot standbys, which are behind by a bounded time or are not asked.
+//! Reads on hot standbys that lag by at most a configured time.
 //!
-//! How far a standby is behind is told by places in the write-ahead log, not by clocks, which differ, nor by the age of the
-//! last transaction, which on an idle primary is any age at all. A replica notes, several times within the bound, how far
-//! the primary has written. A standby that has replayed what was noted at a moment shows everything that was committed
-//! before it. Each connection is asked for itself, for behind one address there may be several standbys.
+//! The lag is measured by positions in the write-ahead log. Clocks differ between machines, and the age of the last
+//! transaction is meaningless on an idle primary. Each replica samples the position of the primary several times within the
+//! maximum lag. A standby that has replayed the log up to a sampled position shows everything that was committed before
+//! that sample. Each connection is checked individually, because there may be several standbys behind one address.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,189 +22,192 @@ use super::statement::Statement;
 use crate::deadline::Deadline;
 use crate::statement;
 
-/// The smallest bound on the lag: below it, a standby would seldom be close enough to be worth the question.
-pub const SMALLEST_LAG: Duration = Duration::from_millis(100);
-/// How many notes are taken within the bound, so that a standby is asked for little more than it must have.
-const NOTES: u32 = 8;
-/// How often notes are taken at most, and at least.
-const EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
-/// How long a note, or a look at a standby that failed, may take.
-const LOOK: Duration = Duration::from_secs(1);
+/// The smallest maximum lag that can be configured. With a smaller one, a standby would rarely be usable.
+pub const MIN_LAG_LIMIT: Duration = Duration::from_millis(100);
+/// The number of samples within the maximum lag. With more samples, the position that a standby must have replayed is closer
+/// to the oldest allowed one.
+const SAMPLES_PER_LAG: u32 = 8;
+/// The minimum and the maximum interval between samples.
+const SAMPLE_INTERVAL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// The time limit for a sample of the primary or a check of a standby.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 statement! {
-    /// How far the primary has written what it has committed, and which cluster and database it is.
-    WRITTEN = "SELECT pg_current_wal_flush_lsn(), system_identifier, d.oid \
+    /// The position up to which the primary has flushed its log, and the identifiers of the cluster and the database.
+    PRIMARY_POSITION = "SELECT pg_current_wal_flush_lsn(), system_identifier, d.oid \
                FROM pg_control_system(), pg_database d WHERE d.datname = current_database()";
-    /// Whether this is a standby of that cluster and database, and has come so far. A primary is none, whatever it was
-    /// before.
-    HAS_COME_TO = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) \
+    /// Whether this server is a standby of that cluster and database, and has replayed the log up to the position `$1`. A
+    /// promoted standby is not a standby anymore.
+    HAS_REPLAYED = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) \
                    AND system_identifier = $2::bigint AND d.oid = $3::oid \
                    FROM pg_control_system(), pg_database d WHERE d.datname = current_database()";
 }
 
-/// Why a standby's answer is not used.
+/// Why a standby is not used.
 #[derive(Debug, thiserror::Error)]
-pub enum Unfit {
-    /// It is behind by more than may be.
-    #[error("it is behind by more than {0:?}, or is no standby of the database")]
+pub enum StandbyError {
+    /// The standby lags too far.
+    #[error("the standby lags by more than {0:?}, or belongs to another database")]
     Behind(Duration),
-    /// It does not answer, or refuses.
+    /// The standby does not respond, or reports an error.
     #[error(transparent)]
     Db(#[from] DbError),
 }
 
-/// A place in the write-ahead log of a cluster, of which one database is meant.
+/// A position in the write-ahead log of a cluster, and the database that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    written: PgLsn,
+struct LogPosition {
+    lsn: PgLsn,
     cluster: i64,
     database: u32,
 }
 
-/// The standbys behind one address, and how far they may be behind.
+/// The standbys behind one address, and their maximum lag.
 #[derive(Debug)]
 pub struct Standbys {
     pool: Pool,
-    lag: Duration,
-    notes: Mutex<VecDeque<(Instant, Place)>>,
-    is_fit: AtomicBool,
+    max_lag: Duration,
+    samples: Mutex<VecDeque<(Instant, LogPosition)>>,
+    is_usable: AtomicBool,
 }
 
 impl Standbys {
-    /// Connections to them, to be looked at.
+    /// Returns the connection pool, for metrics.
     pub fn pool(&self) -> Pool {
         self.pool.clone()
     }
 
-    /// Standbys that are reached through `pool` and asked only while they are behind by at most `lag`. Until
-    /// [`watch`](Self::watch) has looked at one, none is.
-    pub fn new(pool: Pool, lag: Duration) -> Arc<Self> {
+    /// Creates standbys that are reached through `pool` and used while they lag by at most `max_lag`. They are not used until
+    /// [`watch`](Self::watch) has checked one.
+    pub fn new(pool: Pool, max_lag: Duration) -> Arc<Self> {
         Arc::new(Self {
             pool,
-            lag,
-            notes: Mutex::default(),
-            is_fit: AtomicBool::new(false),
+            max_lag,
+            samples: Mutex::default(),
+            is_usable: AtomicBool::new(false),
         })
     }
 
-    /// Whether reads go there: the last one did not fail, nor did the last look.
-    pub fn is_fit(&self) -> bool {
-        self.is_fit.load(Ordering::Relaxed)
+    /// Returns whether reads use a standby: neither the last read nor the last check has failed.
+    pub fn is_usable(&self) -> bool {
+        self.is_usable.load(Ordering::Relaxed)
     }
 
-    /// Closes the connections.
+    /// Closes the connection pool.
     pub fn close(&self) {
         self.pool.close();
     }
 
-    /// Notes how far `primary` has written, again and again; and looks at a standby after one has failed, so that no request
-    /// need find out that it is back.
+    /// Samples the position of the `primary` periodically, and checks a standby again after it has failed. No request then has
+    /// to test whether a standby has recovered.
     pub async fn watch(self: Arc<Self>, primary: Pool) {
-        let mut ticks = tokio::time::interval((self.lag / NOTES).clamp(EVERY.0, EVERY.1));
+        let interval = (self.max_lag / SAMPLES_PER_LAG).clamp(SAMPLE_INTERVAL.0, SAMPLE_INTERVAL.1);
+        let mut ticks = tokio::time::interval(interval);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            // Without notes the standbys are not asked for long; why there are none, the primary's own connections say.
+            // Without samples, the standbys soon become unusable. Other connections to the primary log the cause.
             if let Err(reason) = self.step(&primary).await {
-                tracing::debug!(%reason, "the standby is not fit for reads");
+                tracing::debug!(%reason, "the standby is not usable for reads");
             }
         }
     }
 
-    /// What [`watch`](Self::watch) does again and again.
+    /// Performs one step of [`watch`](Self::watch).
     ///
     /// # Errors
-    /// Why no standby is asked.
-    pub async fn step(&self, primary: &Pool) -> Result<(), Unfit> {
-        self.note(primary).await?;
-        if self.is_fit() { Ok(()) } else { self.look().await }
+    /// Why no standby is used.
+    pub async fn step(&self, primary: &Pool) -> Result<(), StandbyError> {
+        self.sample(primary).await?;
+        if self.is_usable() { Ok(()) } else { self.probe().await }
     }
 
-    async fn note(&self, primary: &Pool) -> Result<(), DbError> {
-        // Of before the question: what the answer does not cover was committed later.
+    async fn sample(&self, primary: &Pool) -> Result<(), DbError> {
+        // Read before the query, so that the position covers everything that was committed before this time.
         let at = Instant::now();
-        let row = Connection::take(primary, LOOK).await?.query_one(WRITTEN, &[]).await?;
-        let place = Place {
-            written: row.try_get(0)?,
+        let connection = Connection::take(primary, CHECK_TIMEOUT).await?;
+        let row = connection.query_one(PRIMARY_POSITION, &[]).await?;
+        let position = LogPosition {
+            lsn: row.try_get(0)?,
             cluster: row.try_get(1)?,
             database: row.try_get(2)?,
         };
-        self.noted(at, place);
+        self.add_sample(at, position);
         Ok(())
     }
 
-    fn noted(&self, at: Instant, place: Place) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.push_back((at, place));
-        while notes.front().is_some_and(|(at, _)| at.elapsed() > self.lag) {
-            notes.pop_front();
+    fn add_sample(&self, at: Instant, position: LogPosition) {
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.push_back((at, position));
+        while samples.front().is_some_and(|(at, _)| at.elapsed() > self.max_lag) {
+            samples.pop_front();
         }
     }
 
-    /// What a standby that may be asked must have replayed: the oldest note within the bound. `None`: the primary has not
-    /// said anything for as long.
-    fn required(&self) -> Option<Place> {
-        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes
+    /// Returns the position that a standby must have replayed: the oldest sample within the maximum lag. Returns `None` if
+    /// there is no sample, because the primary has not responded.
+    fn required(&self) -> Option<LogPosition> {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples
             .iter()
-            .find(|(at, _)| at.elapsed() <= self.lag)
-            .map(|(_, place)| *place)
+            .find(|(at, _)| at.elapsed() <= self.max_lag)
+            .map(|(_, position)| *position)
     }
 
-    async fn look(&self) -> Result<(), Unfit> {
-        let connection = Connection::take(&self.pool, LOOK).await?;
+    async fn probe(&self) -> Result<(), StandbyError> {
+        let connection = Connection::take(&self.pool, CHECK_TIMEOUT).await?;
         self.check(&connection).await?;
-        if !self.is_fit.swap(true, Ordering::Relaxed) {
-            tracing::info!("reads go to a standby");
+        if !self.is_usable.swap(true, Ordering::Relaxed) {
+            tracing::info!("reads use a standby");
         }
         Ok(())
     }
 
-    /// Whether what this connection leads to may be asked now.
-    async fn check(&self, connection: &Connection) -> Result<(), Unfit> {
-        let required = self.required().ok_or(Unfit::Behind(self.lag))?;
+    /// Checks that the server of this connection may be used now.
+    async fn check(&self, connection: &Connection) -> Result<(), StandbyError> {
+        let required = self.required().ok_or(StandbyError::Behind(self.max_lag))?;
         let row = connection
-            .query_one(HAS_COME_TO, &[&required.written, &required.cluster, &required.database])
+            .query_one(HAS_REPLAYED, &[&required.lsn, &required.cluster, &required.database])
             .await?;
         if row.try_get(0).map_err(DbError::from)? {
             Ok(())
         } else {
-            Err(Unfit::Behind(self.lag))
+            Err(StandbyError::Behind(self.max_lag))
         }
     }
 
-    fn failed(&self, reason: &Unfit) {
-        if self.is_fit.swap(false, Ordering::Relaxed) {
-            tracing::warn!(%reason, "a standby is not fit for reads; they go to the primary until one is");
+    fn failed(&self, reason: &StandbyError) {
+        if self.is_usable.swap(false, Ordering::Relaxed) {
+            tracing::warn!(%reason, "the standby is not usable for reads; using the primary until it recovers");
         }
     }
 }
 
-/// What a request reads with: a standby, where there is one that is fit; else, and when that fails, the primary. It only
-/// reads: what changes something needs a [`Connection`].
+/// A read-only connection for a request: to a standby if one is usable, and otherwise, or if the standby fails, to the
+/// primary. Writing requires a [`Connection`].
 #[derive(Debug)]
 pub struct Reader {
-    /// What it takes of its key's share of the pool.
-    _share: Option<OwnedSemaphorePermit>,
-    standby: Option<OnStandby>,
+    /// Counts this reader against the quota of the key.
+    _quota_permit: Option<OwnedSemaphorePermit>,
+    standby: Option<StandbyConnection>,
     primary: Primary,
 }
 
 #[derive(Debug)]
-struct OnStandby {
+struct StandbyConnection {
     standbys: Arc<Standbys>,
-    /// Half of the request's time that is left, so that the primary can still be asked.
+    /// Half of the request's remaining time, so that there is time left to use the primary.
     until: Instant,
-    /// One that was fit when it was taken; `None`: there was none.
+    /// A connection that passed the check; `None` if no standby was usable.
     connection: OnceCell<Option<Connection>>,
     has_failed: AtomicBool,
 }
 
-/// The primary, which is there already, or is connected to when it is first needed.
+/// The connection to the primary, which is taken from the pool only when it is needed.
 #[derive(Debug)]
 enum Primary {
-    Here(Connection),
-    Later {
+    Connected(Connection),
+    Lazy {
         pool: Pool,
         until: Instant,
         connection: OnceCell<Connection>,
@@ -212,42 +215,41 @@ enum Primary {
 }
 
 impl From<Connection> for Reader {
-    /// On this connection alone.
+    /// Reads on this connection only.
     fn from(connection: Connection) -> Self {
         Self {
-            _share: None,
+            _quota_permit: None,
             standby: None,
-            primary: Primary::Here(connection),
+            primary: Primary::Connected(connection),
         }
     }
 }
 
 impl Reader {
-    /// For a request until its `deadline`, out of its key's `share` of the pool.
+    /// Creates a reader for a request until its `deadline`, within the key's `quota` of connections.
     ///
     /// # Errors
-    /// When the key has as many connections as it may have, or there is neither a standby nor a connection to the primary
-    /// in time.
-    pub async fn take_of_share(
+    /// If the quota is exhausted, or neither a standby nor a connection to the primary is available in time.
+    pub async fn take_within_quota(
         pool: &Pool,
         standbys: Option<&Arc<Standbys>>,
-        share: &Arc<Semaphore>,
+        quota: &Arc<Semaphore>,
         deadline: Deadline,
     ) -> Result<Self, DbError> {
-        let Some(standbys) = standbys.filter(|standbys| standbys.is_fit()) else {
-            return Ok(Connection::take_of_share(pool, share, deadline).await?.into());
+        let Some(standbys) = standbys.filter(|standbys| standbys.is_usable()) else {
+            return Ok(Connection::take_within_quota(pool, quota, deadline).await?.into());
         };
         let now = Instant::now();
         let until = deadline.instant();
         Ok(Self {
-            _share: Some(Connection::share(share, deadline).await?),
-            standby: Some(OnStandby {
+            _quota_permit: Some(Connection::quota_permit(quota, deadline).await?),
+            standby: Some(StandbyConnection {
                 standbys: standbys.clone(),
                 until: now + until.saturating_duration_since(now) / 2,
                 connection: OnceCell::new(),
                 has_failed: AtomicBool::new(false),
             }),
-            primary: Primary::Later {
+            primary: Primary::Lazy {
                 pool: pool.clone(),
                 until,
                 connection: OnceCell::new(),
@@ -255,10 +257,10 @@ impl Reader {
         })
     }
 
-    /// The rows of a statement.
+    /// Executes a statement and returns its rows.
     ///
     /// # Errors
-    /// What the primary says, or that it said nothing in time.
+    /// If the primary reports an error, or does not respond in time.
     pub async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
         if let Some(standby) = self.standby().await {
             match standby.query(statement, parameters).await {
@@ -269,10 +271,10 @@ impl Reader {
         self.primary().await?.query(statement, parameters).await
     }
 
-    /// The row of a statement that gives at most one.
+    /// Executes a statement that returns at most one row.
     ///
     /// # Errors
-    /// As [`query`](Self::query), and for more than one row.
+    /// As [`query`](Self::query), and if the statement returns more than one row.
     pub async fn query_opt(
         &self,
         statement: &'static Statement,
@@ -287,7 +289,7 @@ impl Reader {
         self.primary().await?.query_opt(statement, parameters).await
     }
 
-    /// The rows of a statement whose parameters have types that the database could not tell.
+    /// Executes a statement whose parameter types the database cannot infer, and returns its rows.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -305,24 +307,24 @@ impl Reader {
         self.primary().await?.query_typed(statement, parameters).await
     }
 
-    /// The standby's connection, if there is one that is fit, and none has failed this request.
+    /// Returns the connection to the standby, if one is usable and has not failed during this request.
     async fn standby(&self) -> Option<&Connection> {
         let standby = self.standby.as_ref()?;
         if standby.has_failed.load(Ordering::Relaxed) {
             return None;
         }
         let connect = async || {
-            let taken = async {
+            let checked = async {
                 let connection = Connection::take_until(&standby.standbys.pool, standby.until).await?;
                 standby.standbys.check(&connection).await?;
                 Ok(connection)
             };
-            taken.await.map_err(|reason| self.standby_failed(&reason)).ok()
+            checked.await.map_err(|reason| self.standby_failed(&reason)).ok()
         };
         standby.connection.get_or_init(connect).await.as_ref()
     }
 
-    fn standby_failed(&self, reason: &Unfit) {
+    fn standby_failed(&self, reason: &StandbyError) {
         if let Some(standby) = &self.standby {
             standby.has_failed.store(true, Ordering::Relaxed);
             standby.standbys.failed(reason);
@@ -331,8 +333,8 @@ impl Reader {
 
     async fn primary(&self) -> Result<&Connection, DbError> {
         match &self.primary {
-            Primary::Here(connection) => Ok(connection),
-            Primary::Later {
+            Primary::Connected(connection) => Ok(connection),
+            Primary::Lazy {
                 pool,
                 until,
                 connection,
@@ -350,42 +352,42 @@ mod tests {
     use super::*;
     use crate::pool::{PoolSettings, parse_url, pool};
 
-    fn place(written: u64) -> Place {
-        Place {
-            written: PgLsn::from(written),
+    fn position(lsn: u64) -> LogPosition {
+        LogPosition {
+            lsn: PgLsn::from(lsn),
             cluster: 1,
             database: 1,
         }
     }
 
     fn standbys(lag: Duration) -> Arc<Standbys> {
-        let nowhere = parse_url("postgresql://u@127.0.0.1:1/d").unwrap();
-        Standbys::new(pool(nowhere, &PoolSettings::default()).unwrap(), lag)
+        let unreachable = parse_url("postgresql://u@127.0.0.1:1/d").unwrap();
+        Standbys::new(pool(unreachable, &PoolSettings::default()).unwrap(), lag)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_oldest_note_within_the_bound_is_required_and_none_when_the_primary_is_silent() {
+    async fn the_oldest_sample_within_the_maximum_lag_is_required() {
         let standbys = standbys(Duration::from_secs(2));
         assert_eq!(standbys.required(), None);
-        for written in [10_u64, 20, 30] {
-            standbys.noted(Instant::now(), place(written));
+        for lsn in [10_u64, 20, 30] {
+            standbys.add_sample(Instant::now(), position(lsn));
             tokio::time::advance(Duration::from_millis(900)).await;
         }
-        // Noted 2.7, 1.8 and 0.9 s ago.
-        assert_eq!(standbys.required(), Some(place(20)));
+        // The samples are 2.7, 1.8 and 0.9 s old.
+        assert_eq!(standbys.required(), Some(position(20)));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(standbys.required(), Some(place(30)));
+        assert_eq!(standbys.required(), Some(position(30)));
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(standbys.required(), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn notes_that_are_too_old_are_forgotten() {
+    async fn old_samples_are_removed() {
         let standbys = standbys(Duration::from_secs(2));
-        for written in 0..1_000_u64 {
-            standbys.noted(Instant::now(), place(written));
+        for lsn in 0..1_000_u64 {
+            standbys.add_sample(Instant::now(), position(lsn));
             tokio::time::advance(Duration::from_millis(250)).await;
         }
-        assert!(standbys.notes.lock().unwrap().len() <= 9);
+        assert!(standbys.samples.lock().unwrap().len() <= 9);
     }
 }

@@ -1,13 +1,17 @@
-//! Statements, and the registry of all of them.
+//! SQL statements and their registry.
 //!
-//! A [`Connection`](super::connection::Connection) and its transactions execute nothing but a [`Statement`], and
-//! [`statement!`](crate::statement) makes them: whatever can be executed is in [`STATEMENTS`], where a test prepares it against the migrated schema.
+//! A [`Connection`](super::connection::Connection) and its transactions execute only a [`Statement`], which
+//! [`statement!`](crate::statement) creates and registers in [`STATEMENTS`]. A test prepares all registered statements against
+//! the migrated schema.
 //!
-//! Outside of the registry are only migrations, the partitions' DDL (`partitions`, which holds a session of its own),
-//! the words that begin and end a [`Transaction`](super::transaction::Transaction), and what the operators' `import` and `export`
-//! compose from the fields of what they bring in and out, for a session of their own; tests execute all of it.
+//! These statements are not registered, and tests execute all of them:
+//!
+//! - the migrations
+//! - the DDL of partitions (`partitions`), on a separate session
+//! - the commands that begin and end a transaction
+//! - the statements that the operators' `import` and `export` compose from the fields of the data, on separate sessions
 
-/// A statement's text, under a name.
+/// A named SQL statement.
 #[derive(Debug)]
 pub struct Statement {
     name: &'static str,
@@ -15,33 +19,38 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// For [`statement!`](crate::statement), which registers what it makes.
+    /// For [`statement!`](crate::statement), which registers the statement.
     #[doc(hidden)]
     pub const fn registered(name: &'static str, sql: &'static str) -> Self {
         Statement { name, sql }
     }
 
-    /// The module and the name it stands under, as in `partner_api_store::branches::LIST`.
+    /// Returns the module path and the name, such as `partner_api_store::branches::LIST`.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The text.
+    /// Returns the SQL text.
     pub fn sql(&self) -> &'static str {
         self.sql
     }
 }
 
+/// A statement that is prepared on a connection. It can be sent without a further round trip, so several of them can be
+/// pipelined. They are sent in the order in which their futures are first polled, which `futures::join!` preserves.
+#[derive(Clone, Debug)]
+pub struct Prepared(pub(super) tokio_postgres::Statement);
+
 /// For [`statement!`](crate::statement) in other crates.
 #[doc(hidden)]
 pub use linkme;
 
-/// Every statement of the service, and of the crates around it that are linked, in no particular order.
+/// All statements of all linked crates, in no particular order.
 #[allow(unsafe_code)]
 #[linkme::distributed_slice]
 pub static STATEMENTS: [&'static Statement];
 
-/// Declares a statement and registers it: `statement! { /// Finds it. pub(super) FIND = "SELECT …" }`.
+/// Declares and registers a statement: `statement! { /// Finds a report. pub(super) FIND = "SELECT …"; }`.
 #[macro_export]
 macro_rules! statement {
     ($($(#[$about:meta])* $visibility:vis $name:ident = $sql:expr;)+) => {$(

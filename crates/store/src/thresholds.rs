@@ -1,4 +1,4 @@
-//! An organisation's thresholds, which give device values their status (`partner_api_domain::threshold`).
+//! The thresholds of an organization, which determine the status of device values (`partner_api_domain::threshold`).
 
 use partner_api_domain::threshold::Bounds;
 use tokio_postgres::Row;
@@ -17,10 +17,10 @@ SET good_min = excluded.good_min, good_max = excluded.good_max,
     borderline_min = excluded.borderline_min, borderline_max = excluded.borderline_max";
 }
 
-/// Sets an organisation's bounds for a measurement point. Values already written to reports keep their status.
+/// Sets an organization's bounds for a measurement point. Values that are already written to reports keep their status.
 ///
 /// # Errors
-/// What the database says, for bounds without any good one among it.
+/// If the database reports an error, for example because both good bounds are missing.
 pub async fn set(client: &Connection, organization_id: Uuid, point_code: &str, bounds: &Bounds) -> Result<(), DbError> {
     client
         .execute(
@@ -38,10 +38,10 @@ pub async fn set(client: &Connection, organization_id: Uuid, point_code: &str, b
     Ok(())
 }
 
-/// Reads the four bounds from a row with the table's columns.
+/// Reads the four bounds from a row with the columns of the table.
 ///
 /// # Errors
-/// [`DbError::Query`] for a bound beyond what can be kept exactly.
+/// If a bound cannot be represented exactly as a [`Decimal`](rust_decimal::Decimal).
 pub fn bounds(row: &Row) -> Result<Bounds, DbError> {
     Ok(Bounds {
         good_min: row.try_get("good_min")?,

@@ -1,4 +1,4 @@
-//! A transaction on a [`Connection`]: of registered statements, and closed with its connection if nobody ends it.
+//! A transaction of registered statements on a [`Connection`], which is closed if the transaction is not ended.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +9,12 @@ use tokio_postgres::{CopyInSink, Row};
 
 use super::DbError;
 use super::connection::{Connection, Parameters};
-use super::statement::Statement;
-
-/// A statement that a connection has prepared: sending it takes no other round trip before, so that several of them can be
-/// sent one right behind the other, in the order in which their futures are first polled (`futures::join!` keeps it).
-#[derive(Clone, Debug)]
-pub struct Prepared(pub(super) tokio_postgres::Statement);
+use super::statement::{Prepared, Statement};
 
 /// A transaction. It begins with the first statement, in the same round trip, and ends with [`commit`](Self::commit) or
-/// [`rollback`](Self::rollback): a connection on which one was begun and not ended is closed, not pooled.
+/// [`rollback`](Self::rollback). A connection with an open transaction is closed instead of being returned to the pool.
 ///
-/// It executes what is registered, and nothing else:
+/// It executes only registered statements:
 ///
 /// ```compile_fail,E0308
 /// async fn anything(transaction: &partner_api_store::transaction::Transaction<'_>) {
@@ -28,8 +23,8 @@ pub struct Prepared(pub(super) tokio_postgres::Statement);
 /// ```
 ///
 /// ```compile_fail,E0603
-/// fn anything(prepared: tokio_postgres::Statement) -> partner_api_store::transaction::Prepared {
-///     partner_api_store::transaction::Prepared(prepared)
+/// fn anything(prepared: tokio_postgres::Statement) -> partner_api_store::statement::Prepared {
+///     partner_api_store::statement::Prepared(prepared)
 /// }
 /// ```
 #[derive(Debug)]
@@ -39,72 +34,75 @@ pub struct Transaction<'c> {
     is_begun: AtomicBool,
 }
 
-impl<'c> Transaction<'c> {
-    pub(super) fn new(connection: &'c Connection) -> Self {
+impl Connection {
+    /// Returns a transaction, which begins with its first statement.
+    pub fn transaction(&self) -> Transaction<'_> {
         Transaction {
-            connection,
+            connection: self,
             begin: "BEGIN".to_owned(),
             is_begun: AtomicBool::new(false),
         }
     }
+}
 
-    /// With a bound of its own on the wait for each lock, in place of the session's.
+impl Transaction<'_> {
+    /// Sets the lock timeout of this transaction.
     #[must_use]
-    pub fn lock_timeout(self, bound: Duration) -> Self {
-        self.with("lock_timeout", bound)
+    pub fn lock_timeout(self, timeout: Duration) -> Self {
+        self.with("lock_timeout", timeout)
     }
 
-    /// With a bound of its own on each statement, in place of the session's.
+    /// Sets the statement timeout of this transaction.
     #[must_use]
-    pub fn statement_timeout(self, bound: Duration) -> Self {
-        self.with("statement_timeout", bound)
+    pub fn statement_timeout(self, timeout: Duration) -> Self {
+        self.with("statement_timeout", timeout)
     }
 
-    fn with(mut self, setting: &str, bound: Duration) -> Self {
+    fn with(mut self, setting: &str, timeout: Duration) -> Self {
         // Writing into a String cannot fail.
-        let _ = write!(self.begin, "; SET LOCAL {setting} = {}", bound.as_millis());
+        let _ = write!(self.begin, "; SET LOCAL {setting} = {}", timeout.as_millis());
         self
     }
 
-    /// Prepares a statement, unless the connection has it; the transaction does not begin by it.
+    /// Prepares a statement, unless it is cached on the connection. This does not begin the transaction.
     ///
     /// # Errors
-    /// What the database says, or that it said nothing in time.
+    /// If the database reports an error, or does not respond in time.
     pub async fn prepare(&self, statement: &'static Statement) -> Result<Prepared, DbError> {
         self.connection.prepare(statement).await
     }
 
-    /// The rows of a statement.
+    /// Executes a statement and returns its rows.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
     pub async fn query(&self, statement: &Prepared, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
         let rows = self
             .connection
-            .finish(async |client| client.query(&statement.0, parameters).await);
-        self.behind_begin(rows).await
+            .run(async |client| client.query(&statement.0, parameters).await);
+        self.after_begin(rows).await
     }
 
-    /// The row of a statement that gives at most one.
+    /// Executes a statement that returns at most one row.
     ///
     /// # Errors
-    /// As [`prepare`](Self::prepare), and for more than one row.
+    /// As [`prepare`](Self::prepare), and if the statement returns more than one row.
     pub async fn query_opt(&self, statement: &Prepared, parameters: &Parameters<'_>) -> Result<Option<Row>, DbError> {
         let row = self
             .connection
-            .finish(async |client| client.query_opt(&statement.0, parameters).await);
-        self.behind_begin(row).await
+            .run(async |client| client.query_opt(&statement.0, parameters).await);
+        self.after_begin(row).await
     }
 
-    /// Executes a statement; returns how many rows it changed.
+    /// Executes a statement and returns the number of rows that it changed.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
     pub async fn execute(&self, statement: &Prepared, parameters: &Parameters<'_>) -> Result<u64, DbError> {
         let changed = self
             .connection
-            .finish(async |client| client.execute(&statement.0, parameters).await);
-        self.behind_begin(changed).await
+            .run(async |client| client.execute(&statement.0, parameters).await);
+        self.after_begin(changed).await
     }
 
     /// Begins a `COPY … FROM STDIN`.
@@ -112,18 +110,17 @@ impl<'c> Transaction<'c> {
     /// # Errors
     /// As [`prepare`](Self::prepare).
     pub async fn copy_in(&self, statement: &Prepared) -> Result<CopyInSink<Bytes>, DbError> {
-        let sink = self
-            .connection
-            .finish(async |client| client.copy_in(&statement.0).await);
-        self.behind_begin(sink).await
+        let sink = self.connection.run(async |client| client.copy_in(&statement.0).await);
+        self.after_begin(sink).await
     }
 
-    async fn behind_begin<T>(&self, work: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
+    /// Sends `work` after `BEGIN`, in the same round trip, if the transaction has not begun.
+    async fn after_begin<T>(&self, work: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
         let begin = async {
             match self.is_begun.swap(true, Ordering::Relaxed) {
                 true => Ok(()),
                 false => {
-                    self.connection.leave_unfinished();
+                    self.connection.mark_started();
                     self.connection.batch(&self.begin).await
                 }
             }
@@ -132,26 +129,26 @@ impl<'c> Transaction<'c> {
         begun.and(done)
     }
 
-    /// Makes what was done stand. Behind a statement that failed it is a [`rollback`](Self::rollback), and no error.
+    /// Commits the transaction. After a failed statement this is a [`rollback`](Self::rollback) and not an error.
     ///
     /// # Errors
-    /// What the database says, or that it said nothing in time: then what was done may stand or not.
+    /// If the database reports an error, or does not respond in time. In the latter case the outcome is unknown.
     pub async fn commit(&self) -> Result<(), DbError> {
         self.end("COMMIT").await
     }
 
-    /// Undoes what was done.
+    /// Rolls the transaction back.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); nothing of it stands in any case.
+    /// As [`commit`](Self::commit). The transaction has no effect in any case.
     pub async fn rollback(&self) -> Result<(), DbError> {
         self.end("ROLLBACK").await
     }
 
-    async fn end(&self, how: &'static str) -> Result<(), DbError> {
+    async fn end(&self, command: &'static str) -> Result<(), DbError> {
         if self.is_begun.load(Ordering::Relaxed) {
-            self.connection.batch(how).await?;
-            self.connection.note_finished();
+            self.connection.batch(command).await?;
+            self.connection.mark_finished();
             self.is_begun.store(false, Ordering::Relaxed);
         }
         Ok(())

@@ -1,1 +1,1 @@
-"""The cluster of deploy/ha on one machine: for trying it, and for script/failover and script/recovery."""
+"""The cluster of deploy/ha on one machine, for trials, script/failover and script/recovery."""

@@ -1,4 +1,4 @@
-"""A cluster of three on one machine: starts it, asks it, stops it, and kills one of its nodes as if the machine had died."""
+"""Starts, queries and stops a cluster of three nodes on one machine, and kills a node as if its machine had failed."""
 
 import json
 import os
@@ -11,99 +11,99 @@ import urllib.request
 from .layout import ADDRESS, CLUSTER, DATABASE, NODES, USER, Layout, fill, write
 from .programs import Account, HaError, Process, missing_packages, postgres_bin, processes_in, wait_until
 
-#: Seconds that a machine with other things to do may take over the first start, and over a node's coming back.
-FIRST_START, COME_BACK = 180, 120
+#: Timeouts in seconds, on a busy machine, for the first start and for the return of a node.
+START_TIMEOUT, RECOVERY_TIMEOUT = 180, 120
 
 
 class Cluster:
-    """The cluster in a folder."""
+    """A cluster in a folder."""
 
-    def __init__(self, where, account=None):
-        self.layout = where
+    def __init__(self, layout, account=None):
+        self.layout = layout
         self.account = account or Account.choose()
         self.postgres_bin = postgres_bin()
 
     @classmethod
     def open(cls, folder):
-        """The cluster that is in `folder`, whether it runs or not."""
+        """Opens the existing cluster in `folder`, which need not run."""
         return cls(Layout.open(folder))
 
     @classmethod
-    def open_or_make(cls, folder, port):
-        """The cluster that is in `folder`, or a new one, of which nothing runs."""
+    def open_or_create(cls, folder, port):
+        """Opens the cluster in `folder`, or creates one without starting it."""
         if missing := missing_packages():
             raise HaError(f"missing: {', '.join(missing)}; script/setup --ha installs them (Debian, Ubuntu)")
         if Layout.exists(folder):
             cluster = cls.open(folder)
             if port is not None and port != cluster.layout.ports.base:
-                raise HaError(f"the cluster in {folder} has the ports from {cluster.layout.ports.base} on; leave out --port")
+                raise HaError(f"the cluster in {folder} uses the ports from {cluster.layout.ports.base}; omit --port")
             return cluster
         account = Account.choose()
-        cluster = cls(Layout.make(folder, port, account), account)
+        cluster = cls(Layout.create(folder, port, account), account)
         cluster._write_files()
         return cluster
 
-    # What runs
+    # Processes
 
-    def _note(self):
+    def _processes_file(self):
         return self.layout.folder / "processes.json"
 
     def processes(self):
-        """What was started and still runs: {"node1": {"etcd": Process, ...}, "haproxy": {...}}."""
+        """Returns the started processes that still run: {"node1": {"etcd": Process, ...}, "haproxy": {...}}."""
         try:
-            noted = json.loads(self._note().read_text())
+            recorded = json.loads(self._processes_file().read_text())
         except FileNotFoundError:
             return {}
         alive = {
             part: {name: process for name, pair in of.items() if (process := Process(*pair)).is_alive()}
-            for part, of in noted.items()
+            for part, of in recorded.items()
         }
         return {part: of for part, of in alive.items() if of}
 
-    def _started(self, part, name, process):
+    def _record(self, part, name, process):
         running = self.processes()
         running.setdefault(part, {})[name] = process
-        noted = {part: {name: [one.pid, one.began] for name, one in of.items()} for part, of in running.items()}
-        write(self._note(), json.dumps(noted, indent=2))
+        recorded = {part: {name: [one.pid, one.began] for name, one in of.items()} for part, of in running.items()}
+        write(self._processes_file(), json.dumps(recorded, indent=2))
 
     def _start(self, part, name, command, log):
         if name in self.processes().get(part, {}):
             return False
         process = self.account.start(command, log)
         if process is None:
-            raise HaError(f"{name} of {part} ended at once; its words are in {log}")
-        self._started(part, name, process)
+            raise HaError(f"{name} of {part} exited at once; see {log}")
+        self._record(part, name, process)
         return True
 
     # Files
 
     def _write_files(self):
-        where, account = self.layout, self.account
-        account.folder(where.repository())
+        layout, account = self.layout, self.account
+        account.folder(layout.repository())
         for node in NODES:
-            home = account.folder(where.node(node))
-            account.folder(where.sockets(node))
-            values = where.values(node, account, self.postgres_bin)
+            home = account.folder(layout.node(node))
+            account.folder(layout.sockets(node))
+            values = layout.values(node, account, self.postgres_bin)
             for template, data in (("etcd.yml", home / "etcd"), ("patroni.yml", home / "data"), ("pgbackrest.conf", home / "data")):
                 write(home / template, fill(template, {**values, "DATA": data}), account)
-        proxy = account.folder(where.folder / "haproxy")
-        ports = {"WRITE_PORT": where.ports.write, "READ_PORT": where.ports.read, "SERVERS": where.servers()}
+        proxy = account.folder(layout.folder / "haproxy")
+        ports = {"WRITE_PORT": layout.ports.write, "READ_PORT": layout.ports.read, "SERVERS": layout.servers()}
         write(proxy / "haproxy.cfg", fill("haproxy.cfg", ports), account)
-        bouncer = account.folder(where.folder / "pgbouncer")
-        values = {"DATABASE": DATABASE, "READ_PORT": where.ports.read, "BOUNCER_PORT": where.ports.bouncer}
+        bouncer = account.folder(layout.folder / "pgbouncer")
+        values = {"DATABASE": DATABASE, "READ_PORT": layout.ports.read, "BOUNCER_PORT": layout.ports.bouncer}
         write(bouncer / "pgbouncer.ini", fill("pgbouncer.ini", {**values, "USERS": bouncer / "users"}), account)
-        write(bouncer / "users", f'"{USER}" "{where.passwords["service"]}"\n', account)
+        write(bouncer / "users", f'"{USER}" "{layout.passwords["service"]}"\n', account)
 
     # Starting
 
     def start_node(self, node):
-        """Starts etcd and Patroni of a node, which starts its Postgres; what runs already is left alone."""
+        """Starts etcd and Patroni of a node; Patroni starts Postgres. Running processes are not changed."""
         home = self.layout.node(node)
         etcd = self._start(node, "etcd", ["etcd", "--config-file", home / "etcd.yml"], home / "etcd.log")
         return self._start(node, "patroni", ["patroni", home / "patroni.yml"], home / "patroni.log") or etcd
 
     def start_part(self, part):
-        """Starts a node, haproxy or pgbouncer. Returns whether there was anything to be started."""
+        """Starts a node, haproxy or pgbouncer. Returns whether anything was started."""
         if part in NODES:
             return self.start_node(part)
         folder = self.layout.folder / part
@@ -111,34 +111,34 @@ class Cluster:
         return self._start(part, part, [part, *command], folder / f"{part}.log")
 
     def start(self, say):
-        """Starts what does not run, and waits until it is whole. Returns whether anything had to be started."""
+        """Starts the parts that do not run, and waits until the cluster is healthy. Returns whether anything was started."""
         started = [part for part in (*NODES, "haproxy", "pgbouncer") if self.start_part(part)]
         if started:
             say(f"started: {', '.join(started)}; waiting for a primary")
-        if not wait_until(lambda: self.leader(), FIRST_START):
-            raise HaError(f"there is no primary after {FIRST_START} s; see node*/patroni.log in {self.layout.folder}")
+        if not wait_until(lambda: self.leader(), START_TIMEOUT):
+            raise HaError(f"there is no primary after {START_TIMEOUT} s; see node*/patroni.log in {self.layout.folder}")
         self._prepare_database(say)
         if started:
             say("waiting for both standbys, one of them synchronous")
-        self.wait_whole(FIRST_START)
+        self.wait_healthy(START_TIMEOUT)
         return bool(started)
 
     def _prepare_database(self, say):
-        """The service's user and database, and pgBackRest's stanza, where they are not there yet."""
+        """Creates the service's user and database, and pgBackRest's stanza, unless they exist."""
         password = self.layout.passwords["service"]
         if self.psql(f"SELECT 1 FROM pg_roles WHERE rolname = '{USER}'") == "":
-            # Through standard input: others can list what stands in a command.
+            # Sent through standard input, because other users can list the arguments of a command.
             self.psql(f"CREATE ROLE {USER} LOGIN PASSWORD '{password}'")
         if self.psql(f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'") == "":
             self.psql(f"CREATE DATABASE {DATABASE} OWNER {USER}")
         if not (self.layout.repository() / "archive" / CLUSTER / "archive.info").exists():
-            say("making pgBackRest's stanza")
+            say("creating pgBackRest's stanza")
             self.pgbackrest("stanza-create")
 
-    # Asking
+    # Queries
 
     def members(self):
-        """What Patroni says of the members: each with name, role (leader, sync_standby, replica), state, lag, timeline."""
+        """Returns the members according to Patroni: name, role (leader, sync_standby, replica), state, lag, timeline."""
         for node in NODES:
             try:
                 return self.rest(node, "/cluster")["members"]
@@ -147,57 +147,57 @@ class Cluster:
         return []
 
     def rest(self, node, path, method="GET", body=None, timeout=5):
-        """An answer of a node's Patroni."""
+        """Sends a request to a node's Patroni, and returns the response."""
         request = urllib.request.Request(
             f"http://{ADDRESS}:{self.layout.ports.rest(node)}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
         )
-        # Not by a proxy of the environment's.
+        # Ignore proxies from the environment.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=timeout) as answer:
-            return json.load(answer)
+        with opener.open(request, timeout=timeout) as response:
+            return json.load(response)
 
     def is_primary(self, node):
-        """Whether the node says so itself; Patroni's list may still name one that has died."""
+        """Asks the node itself, because Patroni's list may still contain a failed primary."""
         try:
             return self.rest(node, "/primary", timeout=2)["role"] in ("master", "primary")
         except (OSError, ValueError, urllib.error.HTTPError):
             return False
 
     def leader(self):
-        """The node whose Postgres takes writes, or None."""
+        """Returns the node whose Postgres accepts writes, or None."""
         return next((node for node in NODES if self.is_primary(node)), None)
 
-    def is_whole(self, is_synchronous=True):
-        """A primary, and two standbys that follow it, one of them synchronous."""
+    def is_healthy(self, is_synchronous=True):
+        """Returns whether there is a primary with two standbys that follow it, one of them synchronous."""
         roles = sorted(member["role"] for member in self.members())
         leader = self.leader()
         if roles != ["leader", "replica", "sync_standby" if is_synchronous else "replica"] or leader is None:
             return False
-        # Patroni's list names one that has died for as long as its lease lasts: the primary knows who follows it.
+        # Patroni's list contains a failed node until its lease expires, so the primary is asked for its standbys.
         sql = "SELECT count(*), count(*) FILTER (WHERE sync_state = 'sync') FROM pg_stat_replication WHERE state = 'streaming'"
         try:
             return self.psql(sql, leader) == ("2|1" if is_synchronous else "2|0")
         except HaError:
             return False
 
-    def wait_whole(self, seconds=COME_BACK, is_synchronous=True):
-        if not wait_until(lambda: self.is_whole(is_synchronous), seconds, every=0.5):
-            raise HaError(f"not whole after {seconds} s: {json.dumps(self.members())}; see the logs in {self.layout.folder}")
+    def wait_healthy(self, seconds=RECOVERY_TIMEOUT, is_synchronous=True):
+        if not wait_until(lambda: self.is_healthy(is_synchronous), seconds, every=0.5):
+            raise HaError(f"not healthy after {seconds} s: {json.dumps(self.members())}; see the logs in {self.layout.folder}")
 
     def psql(self, sql, node=None, database="postgres", timeout=300):
-        """Executes SQL as the superuser on a node, else on the primary; returns rows, columns separated by `|`."""
+        """Executes SQL as the superuser on a node, by default on the primary. Returns rows with columns separated by `|`."""
         node = node or self.leader()
         if node is None:
             raise HaError("there is no primary")
-        where = self.layout
-        command = [self.postgres_bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", where.sockets(node)]
-        command += ["-p", where.ports.postgres(node), "-U", "postgres", "-d", database, "-f", "-"]
+        layout = self.layout
+        command = [self.postgres_bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", layout.sockets(node)]
+        command += ["-p", layout.ports.postgres(node), "-U", "postgres", "-d", database, "-f", "-"]
         return self.account.run(command, stdin=sql, timeout=timeout).stdout.strip()
 
     def pgbackrest(self, *arguments, node=None, timeout=600):
-        """Runs pgBackRest beside the primary."""
+        """Runs pgBackRest on a node, by default on the primary."""
         node = node or self.leader()
         if node is None:
             raise HaError("there is no primary")
@@ -209,29 +209,29 @@ class Cluster:
     # Stopping
 
     def kill_node(self, node, parts=("patroni", "etcd", "postgres")):
-        """Ends all of a node at once with SIGKILL, as a machine that loses its power, or some of its parts."""
+        """Kills all processes of a node with SIGKILL, like a power failure, or only some parts."""
         started = self.processes().get(node, {})
-        # Patroni first: it must not see Postgres die, and give its lease back.
+        # Patroni first. Otherwise it could notice that Postgres died and release its lease.
         killed = [started[name] for name in ("patroni", "etcd") if name in parts and name in started]
         if "postgres" in parts:
             killed += processes_in(self.layout.data(node))
         for process in killed:
             process.signal(signal.SIGKILL)
         if not wait_until(lambda: not any(process.is_alive() for process in killed), 10):
-            raise HaError(f"{node} could not be killed")
+            raise HaError(f"failed to kill {node}")
         return len(killed)
 
-    def end(self):
-        """Ends everything at once: for what is deleted next, or only looked at."""
+    def kill(self):
+        """Kills everything at once, for a cluster that is not used any longer."""
         for node in NODES:
             self.kill_node(node)
         self.stop()
 
     def stop(self):
-        """Stops everything in order. Returns the parts that ran."""
+        """Stops everything gracefully. Returns the parts that were running."""
         running = self.processes()
         leader = self.leader()
-        # Standbys first, so that none of them is promoted meanwhile.
+        # Standbys first, so that none of them is promoted.
         for nodes in ([node for node in NODES if node != leader], [node for node in NODES if node == leader]):
             patronis = [running[node]["patroni"] for node in nodes if "patroni" in running.get(node, {})]
             for patroni in patronis:
@@ -243,11 +243,11 @@ class Cluster:
         for part in running.values():
             for process in part.values():
                 process.stop()
-        self._note().unlink(missing_ok=True)
+        self._processes_file().unlink(missing_ok=True)
         return sorted(running)
 
     def _stop_postgres(self, node):
-        """Stops a Postgres whose Patroni has ended without it."""
+        """Stops a Postgres that Patroni has left running."""
         data = self.layout.data(node)
         if processes_in(data):
             self.account.run([self.postgres_bin / "pg_ctl", "stop", "-D", data, "-m", "fast", "-w"], check=False)
@@ -256,7 +256,7 @@ class Cluster:
 
 
 def arguments(parser):
-    """The option that all of deploy/ha's commands have."""
+    """Adds the option that all commands of deploy/ha have."""
     root = pathlib.Path(__file__).resolve().parents[3]
     default = root / "target" / "ha"
     parser.add_argument(
@@ -265,7 +265,7 @@ def arguments(parser):
 
 
 def run(main):
-    """Runs a command's `main`, and tells what went wrong in a line."""
+    """Runs a command's `main`, and prints errors as one line."""
     try:
         return main()
     except HaError as error:
@@ -274,7 +274,7 @@ def run(main):
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read has seen enough. Nothing of it is to be said at the end either.
+        # The reader has closed the pipe. Prevents another error when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 

@@ -1,4 +1,4 @@
-"""Where everything of a cluster on one machine is: folders, ports, passwords, and the files made of the templates."""
+"""The folders, ports, passwords and configuration files of a cluster on one machine."""
 
 import contextlib
 import fcntl
@@ -13,18 +13,18 @@ from .programs import HaError
 
 TEMPLATES = pathlib.Path(__file__).resolve().parents[1] / "templates"
 NODES = ("node1", "node2", "node3")
-#: The cluster's name for Patroni and pgBackRest, the database, and the user that the service is there.
+#: The cluster's name for Patroni and pgBackRest, the database, and the service's user.
 CLUSTER, DATABASE, USER = "partner", "partner", "partner_api"
 ADDRESS = "127.0.0.1"
-#: Blocks of a hundred ports, below those that the kernel gives away.
+#: Blocks of a hundred ports, below the ephemeral range.
 BLOCKS = range(16400, 30000, 100)
-#: The longest path of a socket, in bytes.
-LONGEST_SOCKET = 107
-NOTE = "cluster.json"
+#: The maximum length of a socket's path in bytes.
+MAX_SOCKET_PATH = 107
+STATE_FILE = "cluster.json"
 
 
 class Ports:
-    """The ports of a cluster: a block of a hundred, of which each thing has its own."""
+    """The ports of a cluster, in a block of a hundred."""
 
     def __init__(self, base):
         self.base = base
@@ -46,13 +46,13 @@ class Ports:
         of_nodes = (self.postgres, self.rest, self.client, self.peer)
         return [self.write, self.read, self.bouncer, *(port(node) for port in of_nodes for node in NODES)]
 
-    def taken(self):
-        """Those that somebody else has."""
+    def used(self):
+        """Returns the ports that are in use."""
         return [port for port in self.all() if not is_free(port)]
 
 
 def is_free(port):
-    """Whether nobody listens on the port of loopback."""
+    """Returns whether a loopback port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -63,84 +63,84 @@ def is_free(port):
 
 
 def free_port():
-    """A port of loopback that nobody has just now."""
+    """Returns a free loopback port."""
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         return probe.getsockname()[1]
 
 
 class Layout:
-    """A cluster's folder. What it is made of is in `cluster.json`, passwords included: for its owner alone."""
+    """A cluster's folder. `cluster.json`, readable only by its owner, contains the ports and passwords."""
 
-    def __init__(self, folder, note):
+    def __init__(self, folder, state):
         self.folder = folder
-        self.ports = Ports(note["port"])
-        self.passwords = note["passwords"]
+        self.ports = Ports(state["port"])
+        self.passwords = state["passwords"]
 
     @classmethod
     def open(cls, folder):
-        """The cluster that is in `folder`."""
+        """Opens the existing cluster in `folder`."""
         folder = pathlib.Path(folder).resolve()
         try:
-            return cls(folder, json.loads((folder / NOTE).read_text()))
+            return cls(folder, json.loads((folder / STATE_FILE).read_text()))
         except FileNotFoundError:
-            raise HaError(f"there is no cluster in {folder}; deploy/ha/up makes one") from None
+            raise HaError(f"there is no cluster in {folder}; create one with deploy/ha/up") from None
         except PermissionError:
-            raise HaError(f"the cluster in {folder} is somebody else's") from None
+            raise HaError(f"the cluster in {folder} belongs to another user") from None
 
     @classmethod
     def exists(cls, folder):
-        return (pathlib.Path(folder) / NOTE).exists()
+        return (pathlib.Path(folder) / STATE_FILE).exists()
 
     @classmethod
-    def make(cls, folder, port, account):
-        """A new cluster's folder. `port` is the first of its hundred ports; None takes a block that is free."""
+    def create(cls, folder, port, account):
+        """Creates the folder of a new cluster. `port` is the first of its hundred ports; None selects a free block."""
         folder = pathlib.Path(folder).resolve()
         if folder.exists() and any(entry.name != "lock" for entry in folder.iterdir()):
-            raise HaError(f"{folder} is not empty, and holds no cluster; name another folder with --dir")
+            raise HaError(f"{folder} is not empty and contains no cluster; name another folder with --dir")
         longest = folder / NODES[0] / "run" / ".s.PGSQL.65535"
-        if len(os.fsencode(longest)) > LONGEST_SOCKET:
-            raise HaError(f"{folder} is too long a path for Postgres' sockets; name a shorter one with --dir")
+        if len(os.fsencode(longest)) > MAX_SOCKET_PATH:
+            raise HaError(f"the path {folder} is too long for Postgres' sockets; name a shorter one with --dir")
         folder.mkdir(parents=True, exist_ok=True)
         os.chmod(folder, 0o755)
-        if not account.reaches(folder):
+        if not account.can_enter(folder):
             with contextlib.suppress(OSError):
                 folder.rmdir()
             raise HaError(
                 f"Postgres runs as the user {account.name}, which cannot enter {folder}; name a folder with --dir "
-                "above which all may be entered by everybody"
+                "whose parent folders every user may enter"
             )
         if port is None:
-            port = next((base for base in BLOCKS if not Ports(base).taken()), None)
+            port = next((base for base in BLOCKS if not Ports(base).used()), None)
             if port is None:
-                raise HaError(f"no block of free ports from {BLOCKS.start} on; name one with --port")
-        elif taken := Ports(port).taken():
-            raise HaError(f"ports are taken: {', '.join(map(str, taken))}; name another first port with --port")
+                raise HaError(f"failed to find a block of free ports from {BLOCKS.start}; name one with --port")
+        elif used := Ports(port).used():
+            raise HaError(f"these ports are in use: {', '.join(map(str, used))}; name another first port with --port")
         roles = ("superuser", "replication", "rewind", "service")
-        note = {"port": port, "passwords": {role: secrets.token_urlsafe(24) for role in roles}}
-        write(folder / NOTE, json.dumps(note, indent=2))
-        return cls(folder, note)
+        state = {"port": port, "passwords": {role: secrets.token_urlsafe(24) for role in roles}}
+        write(folder / STATE_FILE, json.dumps(state, indent=2))
+        return cls(folder, state)
 
     def node(self, node):
         return self.folder / node
 
     def data(self, node):
-        """Postgres' data folder."""
+        """Returns Postgres' data folder."""
         return self.folder / node / "data"
 
     def sockets(self, node):
         return self.folder / node / "run"
 
     def repository(self):
-        """pgBackRest's."""
+        """Returns pgBackRest's repository."""
         return self.folder / "repository"
 
     def url(self, port):
-        """A database URL for the service."""
+        """Returns a database URL for the service."""
         return f"postgresql://{USER}:{self.passwords['service']}@{ADDRESS}:{port}/{DATABASE}"
 
     def values(self, node, account, postgres_bin):
-        """What the templates of a node are filled with."""
+        """Returns the values of a node's templates."""
         home = self.node(node)
         return {
             "CLUSTER": CLUSTER,
@@ -167,24 +167,24 @@ class Layout:
         }
 
     def servers(self):
-        """The lines of haproxy's that name the three."""
+        """Returns haproxy's lines for the three servers."""
         return "\n".join(
             f"  server {node} {ADDRESS}:{self.ports.postgres(node)} check port {self.ports.rest(node)}" for node in NODES
         )
 
     @contextlib.contextmanager
-    def changing(self):
-        """Held by who starts or stops something: two at once would be in each other's way."""
+    def exclusive(self):
+        """Locks the cluster while something is started or stopped."""
         with open(self.folder / "lock", "w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise HaError(f"the cluster in {self.folder} is being started or stopped by somebody else") from None
+                raise HaError(f"another process is starting or stopping the cluster in {self.folder}") from None
             yield
 
 
 def fill(template, values):
-    """A template with its names replaced. One that has no value, and a value without its name, is our mistake."""
+    """Returns a template with its placeholders replaced. Every placeholder must have a value."""
     text = (TEMPLATES / template).read_text()
 
     def value(match):
@@ -192,7 +192,7 @@ def fill(template, values):
             raise HaError(f"{template}: no value for {match[0]}")
         return str(values[match[1]])
 
-    # In comments they stay, for they are spoken of there.
+    # Comments explain the placeholders, so they are not replaced there.
     lines = (
         line if re.match(r"\s*[#;]", line) else re.sub(r"@([A-Z_]+)@", value, line) for line in text.splitlines()
     )
@@ -200,10 +200,10 @@ def fill(template, values):
 
 
 def write(path, text, account=None):
-    """Writes a file for its owner alone, whole or not at all."""
+    """Writes a file atomically, readable only by its owner."""
     new = path.with_name(path.name + ".new")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
     if account:
-        account.give(new, 0o600)
+        account.set_owner(new, 0o600)
     new.replace(path)

@@ -1,4 +1,4 @@
-"""Which programs there are, as whom they run, and what became of them."""
+"""Programs, the user that they run as, and their processes."""
 
 import dataclasses
 import os
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-#: The programs, and the Debian package that each is in.
+#: The programs and their Debian packages.
 PACKAGES = {
     "etcd": "etcd-server",
     "patroni": "patroni",
@@ -18,31 +18,32 @@ PACKAGES = {
     "pgbouncer": "pgbouncer",
     "psql": "postgresql-client",
 }
-#: Debian keeps some of them where an ordinary user's PATH does not look.
+#: Debian installs some of them outside an ordinary user's PATH.
 PATH = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
 
 
 class HaError(Exception):
-    """What went wrong, and what to do about it; shown without a traceback."""
+    """An error with its remedy, which is shown without a traceback."""
 
 
 def missing_packages(programs=PACKAGES):
-    """The packages of those programs that are not here, for a message."""
+    """Returns the packages of the missing programs."""
     return sorted({PACKAGES.get(name, name) for name in programs if not shutil.which(name, path=PATH)})
 
 
 def postgres_bin():
-    """The folder of Debian's newest Postgres server."""
+    """Returns the folder of Debian's newest Postgres server."""
     folders = pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres")
     newest = max(folders, key=lambda path: int(path.parts[4]), default=None)
     if newest is None:
-        raise HaError("no Postgres in /usr/lib/postgresql; install the package postgresql (script/setup)")
+        raise HaError("failed to find Postgres in /usr/lib/postgresql; install the package postgresql (script/setup)")
     return newest.parent
 
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """The user that everything of the cluster runs as: ourselves, but for root `postgres`, for Postgres refuses root."""
+    """The user that runs all processes of the cluster: the current user, or `postgres` instead of root, because Postgres does
+    not run as root."""
 
     name: str
     uid: int
@@ -50,7 +51,7 @@ class Account:
 
     @classmethod
     def choose(cls):
-        """The account, or why there is none."""
+        """Selects the account."""
         try:
             entry = pwd.getpwuid(os.geteuid()) if os.geteuid() else pwd.getpwnam("postgres")
         except KeyError:
@@ -62,12 +63,12 @@ class Account:
 
     @staticmethod
     def _environment(more):
-        # Nothing else of ours: secrets may stand there, and what steers Postgres' programs (PGHOST, PGDATA).
+        # Other variables are dropped, because they may contain secrets or change Postgres' programs (PGHOST, PGDATA).
         kept = {name: os.environ[name] for name in ("TZ",) if name in os.environ}
         return {"PATH": PATH, "LC_ALL": "C.UTF-8", **kept, **(more or {})}
 
     def start(self, command, log, environment=None):
-        """Starts what goes on running when we have ended; its words go to the file `log`."""
+        """Starts a process that outlives this one, with its output in the file `log`."""
         with open(log, "ab") as output:
             os.fchown(output.fileno(), self.uid, self.gid)
             process = subprocess.Popen(
@@ -83,7 +84,7 @@ class Account:
         return Process.of(process.pid)
 
     def run(self, command, stdin=None, environment=None, timeout=300, check=True):
-        """Runs a program to its end and returns what it printed; one that fails is an error with its words."""
+        """Runs a program and returns its result. A failure is an error with the program's output."""
         try:
             done = subprocess.run(
                 [str(part) for part in command],
@@ -97,67 +98,67 @@ class Account:
                 **self._become(),
             )
         except subprocess.TimeoutExpired:
-            raise HaError(f"{command[0]} had not finished after {timeout} s") from None
+            raise HaError(f"{command[0]} did not finish within {timeout} s") from None
         if check and done.returncode:
-            words = (done.stderr or done.stdout).strip()
-            raise HaError(f"{pathlib.Path(command[0]).name} failed ({done.returncode}): {words}")
+            output = (done.stderr or done.stdout).strip()
+            raise HaError(f"{pathlib.Path(command[0]).name} failed ({done.returncode}): {output}")
         return done
 
-    def give(self, path, mode):
-        """Makes `path` this account's, and closed to others as `mode` says."""
+    def set_owner(self, path, mode):
+        """Sets the owner of `path` to this account, and its mode."""
         os.chmod(path, mode)
         os.chown(path, self.uid, self.gid)
 
     def folder(self, path):
-        """Makes a folder for this account alone, where there is none."""
+        """Creates a folder that only this account can enter, unless it exists."""
         path.mkdir(parents=True, exist_ok=True)
-        self.give(path, 0o700)
+        self.set_owner(path, 0o700)
         return path
 
-    def reaches(self, folder):
-        """Whether it can enter `folder`."""
+    def can_enter(self, folder):
+        """Returns whether the account can enter `folder`."""
         return self.run(["test", "-x", folder], check=False).returncode == 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Process:
-    """A process that we started: its number, and when it began, for numbers are used again."""
+    """A started process, identified by its pid and its start time, because pids are reused."""
 
     pid: int
     began: int
 
     @classmethod
     def of(cls, pid):
-        """The process that has the number now, or None."""
+        """Returns the current process with this pid, or None."""
         try:
             fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return None
-        # A zombie has ended; whoever started it has not asked yet.
+        # A zombie has ended, but its parent has not waited for it yet.
         return None if fields[0] == "Z" else cls(pid, int(fields[19]))
 
     def is_alive(self):
-        """Whether it runs, and is still the same."""
+        """Returns whether this process still runs."""
         return Process.of(self.pid) == self
 
     def signal(self, number):
-        """Sends a signal, if it is still the same process."""
+        """Sends a signal if this process still runs."""
         if self.is_alive():
             try:
                 os.kill(self.pid, number)
             except ProcessLookupError:
                 pass
 
-    def stop(self, patience=30):
-        """Asks it to end, and after `patience` seconds makes it end."""
+    def stop(self, timeout=30):
+        """Terminates the process, and kills it after `timeout` seconds."""
         self.signal(signal.SIGTERM)
-        if not wait_until(lambda: not self.is_alive(), patience):
+        if not wait_until(lambda: not self.is_alive(), timeout):
             self.signal(signal.SIGKILL)
             wait_until(lambda: not self.is_alive(), 5)
 
 
 def processes_in(folder):
-    """The processes whose working folder is `folder`: every process of a Postgres works in its data folder."""
+    """Returns the processes whose working directory is `folder`. All processes of a Postgres work in its data folder."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -169,7 +170,7 @@ def processes_in(folder):
 
 
 def wait_until(condition, seconds, every=0.1):
-    """Whether `condition` came true in time."""
+    """Returns whether `condition` becomes true in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() >= until:

@@ -1,1 +1,1 @@
-"""What script/failover and script/recovery do to a cluster of deploy/ha, and how they tell whether it held."""
+"""The tests of script/failover and script/recovery on a cluster of deploy/ha."""

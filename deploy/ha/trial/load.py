@@ -1,4 +1,4 @@
-"""Signed load on two replicas, and a record of what was acknowledged."""
+"""Signed load on two replicas, and a record of the acknowledged measurements."""
 
 import collections
 import dataclasses
@@ -16,13 +16,13 @@ import partner as signing  # noqa: E402
 
 MEASUREMENTS = "/api/v1/partner/test-line/measurements"
 INSPECTIONS = "/api/v1/partner/inspections?limit=5"
-#: Longer than the service takes to answer, whatever happens to its database.
+#: Longer than the service takes to respond in any state of its database.
 TIMEOUT = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """A signed request: the same bytes each time it is sent."""
+    """A signed request, which has the same bytes each time it is sent."""
 
     method: str
     target: str
@@ -40,18 +40,18 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Attempt:
-    """A request that was sent, and what came of it."""
+    """A sent request and its result."""
 
     at: float
     request: Request
     replica: int
-    #: 0: no answer.
+    #: 0 means no response.
     status: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Acknowledged:
-    """A measurement that was answered with 200 or 201."""
+    """A measurement that got 200 or 201."""
 
     at: float
     external_id: str
@@ -60,35 +60,34 @@ class Acknowledged:
     raw_sha256: str
 
 
-class Lines:
+class Connections:
     """A connection to each replica, for one thread."""
 
     def __init__(self, addresses):
         self.addresses = addresses
-        self.lines = [None] * len(addresses)
+        self.connections = [None] * len(addresses)
 
     def send(self, replica, request):
-        """Status and body; status 0 where there was no answer. A request is sent once: what is asked twice is the
-        caller's decision."""
-        line = self.lines[replica] or http.client.HTTPConnection(self.addresses[replica], timeout=TIMEOUT)
-        self.lines[replica] = line
+        """Sends a request once, without retries. Returns the status, 0 without a response, and the body."""
+        connection = self.connections[replica] or http.client.HTTPConnection(self.addresses[replica], timeout=TIMEOUT)
+        self.connections[replica] = connection
         try:
-            line.request(request.method, request.target, body=request.body or None, headers=request.headers)
-            answer = line.getresponse()
-            return answer.status, answer.read()
+            connection.request(request.method, request.target, body=request.body or None, headers=request.headers)
+            response = connection.getresponse()
+            return response.status, response.read()
         except (OSError, http.client.HTTPException):
-            line.close()
-            self.lines[replica] = None
+            connection.close()
+            self.connections[replica] = None
             return 0, b""
 
     def close(self):
-        for line in self.lines:
-            if line:
-                line.close()
+        for connection in self.connections:
+            if connection:
+                connection.close()
 
 
 class Load:
-    """Writers, readers and twins, until it is stopped."""
+    """Threads that write, read, and send identical requests to both replicas, until they are stopped."""
 
     def __init__(self, partner, addresses, run, rate, read_standby):
         self.partner, self.addresses, self.run, self.rate = partner, addresses, run, rate
@@ -96,42 +95,42 @@ class Load:
         self.acknowledged = []
         self.attempts = collections.deque(maxlen=20_000)
         self.service_reads, self.standby_reads = [], []
-        #: Identical requests sent to both replicas at once, and those of them that both accepted.
-        self.twins, self.twins_accepted_twice = 0, []
-        #: What an answer should never be: neither success nor 503.
-        self.surprises = []
+        #: The number of identical requests that were sent to both replicas at once, and those that both accepted.
+        self.duplicates, self.duplicates_accepted_twice = 0, []
+        #: Responses that are neither a success nor 503.
+        self.unexpected_responses = []
         self.stopping = threading.Event()
-        #: What ended a thread.
+        #: The error that ended a thread.
         self.failure = None
         self.threads = []
 
     def start(self):
-        workers = [(self._write, 4), (self._read, 2), (self._twin, 1), (self._read_standby, 1)]
+        workers = [(self._write, 4), (self._read, 2), (self._send_duplicates, 1), (self._read_standby, 1)]
         for work, count in workers:
             for number in range(count):
-                thread = threading.Thread(target=self._unless_it_fails, args=(work, number), daemon=True)
+                thread = threading.Thread(target=self._run_worker, args=(work, number), daemon=True)
                 thread.start()
                 self.threads.append(thread)
 
     def stop(self):
-        """Ends the load; every request that is under way is waited for."""
+        """Ends the load, and waits for running requests."""
         self.stopping.set()
         for thread in self.threads:
             thread.join(2 * TIMEOUT)
         if any(thread.is_alive() for thread in self.threads):
-            raise RuntimeError("a thread of the load does not end")
+            raise RuntimeError("a thread of the load did not end")
 
-    def _unless_it_fails(self, work, number):
-        lines = [Lines(self.addresses), Lines(self.addresses)]
+    def _run_worker(self, work, number):
+        connections = [Connections(self.addresses), Connections(self.addresses)]
         try:
-            work(number, *lines)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the trial is over
+            work(number, *connections)
+        except Exception as error:  # noqa: BLE001 - any error ends the test
             self.failure = error
-        for line in lines:
-            line.close()
+        for connection in connections:
+            connection.close()
 
     def package(self, name, number):
-        """A new measurement: one in eight for the open report, the others for plates that have none."""
+        """Returns a new measurement: one in eight for the open report, the others for plates without one."""
         external_id = f"{self.run}-{name}-{number}"
         plate = self.partner.plate if number % 8 == 0 else f"06 TST {1000 + number % 9000}"
         body = {
@@ -142,75 +141,75 @@ class Load:
         }
         return external_id, json.dumps(body).encode()
 
-    def note(self, request, replica, status, body, external_id=None):
-        """Notes an answer; returns whether it was a success."""
+    def record(self, request, replica, status, body, external_id=None):
+        """Records a response, and returns whether it was a success."""
         now = time.monotonic()
         self.attempts.append(Attempt(now, request, replica, status))
         if status in (200, 201):
             if external_id:
-                said = json.loads(body)["data"]
+                data = json.loads(body)["data"]
                 self.acknowledged.append(
                     Acknowledged(
                         now,
                         external_id,
-                        said["measurement_id"],
-                        said["status"] == "applied",
+                        data["measurement_id"],
+                        data["status"] == "applied",
                         hashlib.sha256(request.body).hexdigest(),
                     )
                 )
             return True
         if status not in (0, 503):
-            self.surprises.append(f"{status} {body[:200]!r}")
+            self.unexpected_responses.append(f"{status} {body[:200]!r}")
         return False
 
-    def _write(self, worker, lines, _):
-        """Submits measurement after measurement; each again, signed anew, until it is acknowledged."""
+    def _write(self, worker, connections, _):
+        """Submits measurements. Repeats each with a new signature until it is acknowledged."""
         number, replica = 0, worker % 2
         while not self.stopping.is_set():
             number += 1
             external_id, body = self.package(f"w{worker}", number)
             while True:
                 request = Request.sign(self.partner, "POST", MEASUREMENTS, body)
-                if self.note(request, replica, *lines.send(replica, request), external_id):
+                if self.record(request, replica, *connections.send(replica, request), external_id):
                     break
                 replica = 1 - replica
                 if self.stopping.wait(0.2):
                     return
             self.stopping.wait(4 / self.rate)
 
-    def _read(self, worker, lines, _):
+    def _read(self, worker, connections, _):
         replica = worker % 2
         while not self.stopping.wait(0.1):
             request = Request.sign(self.partner, "GET", INSPECTIONS)
-            if self.note(request, replica, *lines.send(replica, request)):
+            if self.record(request, replica, *connections.send(replica, request)):
                 self.service_reads.append(time.monotonic())
             else:
                 replica = 1 - replica
 
-    def _twin(self, _worker, *lines):
-        """Sends one and the same request to both replicas at once."""
+    def _send_duplicates(self, _worker, *connections):
+        """Sends identical requests to both replicas at once."""
         number = 0
         while not self.stopping.wait(0.1):
             number += 1
             external_id, body = self.package("twin", number)
             request = Request.sign(self.partner, "POST", MEASUREMENTS, body)
-            answers = [None, None]
+            responses = [None, None]
 
             def send(replica):
-                answers[replica] = lines[replica].send(replica, request)
+                responses[replica] = connections[replica].send(replica, request)
 
             other = threading.Thread(target=send, args=(1,))
             other.start()
             send(0)
             other.join()
-            self.twins += 1
+            self.duplicates += 1
             accepted = 0
-            for replica, (status, said) in enumerate(answers):
-                if status == 401 and b"replay_detected" in said:
+            for replica, (status, body) in enumerate(responses):
+                if status == 401 and b"replay_detected" in body:
                     continue
-                accepted += self.note(request, replica, status, said, external_id)
+                accepted += self.record(request, replica, status, body, external_id)
             if accepted == 2:
-                self.twins_accepted_twice.append(external_id)
+                self.duplicates_accepted_twice.append(external_id)
 
     def _read_standby(self, *_):
         """Reads from a standby, without the service."""
@@ -220,7 +219,7 @@ class Load:
 
 
 def longest_gap(times, begin, end):
-    """The longest time without any of `times`, of what lies between `begin` and `end`; it may reach beyond either."""
+    """Returns the longest gap in `times` that overlaps the time from `begin` to `end`."""
     times = sorted(times)
     gaps = [
         later - earlier for earlier, later in zip(times, times[1:]) if later >= begin and earlier <= end

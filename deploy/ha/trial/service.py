@@ -1,4 +1,4 @@
-"""The service on a cluster: data for it, and its replicas."""
+"""The service on a cluster: its data and its replicas."""
 
 import contextlib
 import dataclasses
@@ -11,24 +11,24 @@ import time
 from loopback.layout import DATABASE, USER
 from loopback.programs import HaError, Process, wait_until
 
-#: Seconds that a start may take on a machine with other things to do.
-PATIENCE = 120
+#: The timeout in seconds for a start on a busy machine.
+START_TIMEOUT = 120
 
 
 @dataclasses.dataclass(frozen=True)
 class Partner:
-    """A partner who may submit, and what for."""
+    """A partner that may submit measurements."""
 
     key_id: str
     secret: str
     branch_code: str
-    #: Of a report that is open at the branch.
+    #: The plate of an open report of the branch.
     plate: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """A database's content: the partner, and what the service needs besides the database."""
+    """The partner, and the files that the service needs besides the database."""
 
     partner: Partner
     master_key_file: pathlib.Path
@@ -36,29 +36,29 @@ class Data:
 
 
 def fill_database(program, cluster, folder):
-    """Fills the cluster's database with the sandbox's data. A sandbox has a private database, so it is made in one, and
-    brought over with pg_dump; its secrets are sealed under the master key that stays in `folder`."""
+    """Fills the cluster's database with the sandbox's data. A sandbox uses a private database, so the data are copied with
+    pg_dump. The master key of its secrets stays in `folder`."""
     sandbox = folder / "sandbox"
     with open(folder / "sandbox.log", "wb") as log:
         process = subprocess.Popen(
             [program, "sandbox", "--port", "0", "--data-dir", sandbox], stdout=log, stderr=subprocess.STDOUT
         )
     try:
-        # The last line that it writes before it goes on serving.
+        # The sandbox prints this line when it is ready.
         ready = lambda: b"Serving http" in (folder / "sandbox.log").read_bytes()  # noqa: E731
-        if not wait_until(lambda: ready() or process.poll() is not None, PATIENCE) or not ready():
-            raise HaError(f"the sandbox did not start; its words are in {folder / 'sandbox.log'}")
+        if not wait_until(lambda: ready() or process.poll() is not None, START_TIMEOUT) or not ready():
+            raise HaError(f"the sandbox did not start; see {folder / 'sandbox.log'}")
         pid = (sandbox / "postgres" / "postgres" / "data" / "postmaster.pid").read_text().split("\n")
         port, sockets = pid[3], pid[4]
         dump = [cluster.postgres_bin / "pg_dump", "--no-owner", "--no-privileges", "-h", sockets, "-p", port]
         sql = cluster.account.run([*dump, "-U", "partner_api", "-d", "partner_api"]).stdout
     finally:
         process.terminate()
-        process.wait(PATIENCE)
+        process.wait(START_TIMEOUT)
     cluster.psql(f"SET ROLE {USER};\n{sql}", database=DATABASE)
-    made = json.loads((sandbox / "sandbox.json").read_text())
-    key = next(partner for partner in made["partners"] if partner["name"] == "alpha")
-    report = made["examples"]["open_report"]
+    description = json.loads((sandbox / "sandbox.json").read_text())
+    key = next(partner for partner in description["partners"] if partner["name"] == "alpha")
+    report = description["examples"]["open_report"]
     partner = Partner(key["key_id"], key["secret"], report["branch_code"], report["plate"])
     return Data(partner, sandbox / "master.key", sandbox / "files")
 
@@ -67,12 +67,12 @@ class Replica:
     """A running `partner-api serve`."""
 
     def __init__(self, name, program, cluster, data, folder, environment=None):
-        where = cluster.layout
+        layout = cluster.layout
         self.name = name
         self.log = folder / f"{name}.log"
         variables = {
-            "PARTNER_API_DATABASE_URL": where.url(where.ports.write),
-            "PARTNER_API_READ_DATABASE_URL": where.url(where.ports.read),
+            "PARTNER_API_DATABASE_URL": layout.url(layout.ports.write),
+            "PARTNER_API_READ_DATABASE_URL": layout.url(layout.ports.read),
             "PARTNER_API_MASTER_KEY_FILE": str(data.master_key_file),
             "PARTNER_API_STORAGE_DIR": str(data.storage),
             "PARTNER_API_LOG_FORMAT": "json",
@@ -82,7 +82,10 @@ class Replica:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PARTNER_API_")}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [program, "serve", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0", "--renderers", "0"],
+                [
+                    *[program, "serve", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0"],
+                    *["--inspectors-listen", "off", "--renderers", "0"],
+                ],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**inherited, **variables},
@@ -90,16 +93,16 @@ class Replica:
         self.address = self._address()
 
     def _address(self):
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + START_TIMEOUT
         while time.monotonic() < until and self.process.poll() is None:
             for line in self.log.read_text().splitlines():
                 with contextlib.suppress(ValueError):
-                    said = json.loads(line)
-                    if said.get("message") == "serving":
-                        return said["address"]
+                    entry = json.loads(line)
+                    if entry.get("message") == "serving":
+                        return entry["address"]
             time.sleep(0.1)
         self.stop()
-        raise HaError(f"a replica did not start; its words are in {self.log}")
+        raise HaError(f"a replica did not start; see {self.log}")
 
     def is_alive(self):
         return Process.of(self.process.pid) is not None and self.process.poll() is None

@@ -1,8 +1,8 @@
-"""The container of deploy/container: built of this checkout, looked into, and used as operators and partners use it.
+"""Builds the container image of deploy/container from this checkout, inspects it, and uses it as operators and partners do.
 
-A private database and containers are made for it, with names of their own, and removed at the end, also after Ctrl-C.
-Images stay, and what cargo keeps between builds, for the next one is faster with them; --prune removes the images. It is
-run by root where the images to build on cannot be pulled, or where the machine is itself a container.
+Creates a private database and containers with unique names, and removes them at the end, even after Ctrl-C. Keeps the images
+and cargo's cache, which make the next build faster; --prune removes the images. Run it as root if the base images cannot be
+pulled, or if the machine is itself a container.
 """
 
 import argparse
@@ -27,20 +27,20 @@ from running import Running  # noqa: E402
 BUILT = "localhost/partner-api-check"
 EXAMPLES = """\
 examples:
-  script/container-check                              builds the image (minutes), then makes all checks (a minute)
-  script/container-check --image localhost/partner-api    checks an image that is there, of this checkout
-  script/container-check --image localhost/partner-api-check healthy    only the checks whose names hold this word
-  script/container-check --prune                      removes the images that earlier runs left
+  script/container-check                              builds the image (minutes), then runs all checks (a minute)
+  script/container-check --image localhost/partner-api    checks an existing image of this checkout
+  script/container-check --image localhost/partner-api-check healthy    only the checks whose names contain this word
+  script/container-check --prune                      removes the images of earlier runs
 """
 
 
-def ended(number, _):
-    """A signal that ends the program lets it clean up."""
+def terminate(number, _):
+    """Exits on a signal, so that the program cleans up."""
     raise SystemExit(128 + number)
 
 
-def look(podman, image, report, folder):
-    """All checks of an image."""
+def check_image(podman, image, report, folder):
+    """Runs all checks of an image."""
     for check in image.checks():
         report.check("image", check)
     database = Database(folder)
@@ -48,13 +48,13 @@ def look(podman, image, report, folder):
         database.start()
         service = Contained(podman, image.name, database, folder)
         service.start()
-        keys = service.furnish()
-        # It sees another address than the one that is asked from, so the second key's allowlist lets nobody in.
-        service.learns(keys)
+        keys = service.create_keys()
+        # The container sees another client address, so the allowlist of the second key rejects all requests.
+        service.wait_for_keys(keys)
         for check in Running(service, database, keys, folder).checks():
             report.check("container", check)
     finally:
-        # A second Ctrl-C would leave behind what is being removed.
+        # A second Ctrl-C would interrupt the cleanup.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         podman.remove_all()
         database.stop()
@@ -68,13 +68,13 @@ def main():
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("only", nargs="*", metavar="WORDS", help="only the checks whose names hold these words")
-    parser.add_argument("--image", metavar="NAME", help="check this image, and build none")
-    parser.add_argument("--prune", action="store_true", help="remove the images that this has left, and check nothing")
+    parser.add_argument("only", nargs="*", metavar="WORDS", help="only the checks whose names contain one of these words")
+    parser.add_argument("--image", metavar="NAME", help="check this image instead of building one")
+    parser.add_argument("--prune", action="store_true", help="remove the images of earlier runs, without any check")
     parser.add_argument("--narrow", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, ended)
+        signal.signal(number, terminate)
     began = time.monotonic()
     podman = Podman(options.narrow)
     if options.prune:
@@ -82,14 +82,14 @@ def main():
         return 0
     report = Report(options.only)
     folder = tempfile.mkdtemp(prefix="container-check-")
-    # The database's own user must get through, and the container's.
+    # The users of the database and of the container must be able to enter.
     os.chmod(folder, 0o755)
     try:
         image = Image(podman, options.image or BUILT, folder)
         if not options.image:
             image.build()
             print(f"The image {BUILT} was built in {time.monotonic() - began:.0f} s", flush=True)
-        look(podman, image, report, folder)
+        check_image(podman, image, report, folder)
     except PodmanError as error:
         report.found("podman", str(error), time.monotonic() - began)
     finally:

@@ -1,4 +1,4 @@
-"""The images that the Containerfile builds on: the registry's or, where it cannot be reached, made of Debian's packages."""
+"""The base images of the Containerfile: from the registry or, if that is unreachable, built from Debian packages."""
 
 import os
 import re
@@ -9,49 +9,49 @@ import tempfile
 from podman import LABEL, PodmanError
 
 HERE = "localhost/container-check"
-# What a builder of ours needs beside Rust; the registry's image has more.
+# The packages that the build needs beside Rust.
 PACKAGES = "ca-certificates cmake g++ gcc libc6-dev make perl pkg-config"
-# As the registry's image has it: apt keeps no copies of what it unpacked.
+# The same apt configuration as in the registry's image: apt keeps no package files.
 CLEAN = """\
 APT::Update::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
 DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
 Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 """
-# What the registry's slim image is without.
+# Folders that the registry's slim image does not have.
 DOCUMENTATION = ("usr/share/doc", "usr/share/info", "usr/share/locale", "usr/share/man")
 MINUTES = 60
 
 
-def made_of(containerfile):
-    """The images of its FROM lines that are no stages of its own."""
+def base_images(containerfile):
+    """Returns the images in FROM lines, except the file's own stages."""
     stages = set(re.findall(r"^FROM .* AS (\S+)$", containerfile, re.M))
     return [image for image in re.findall(r"^FROM (\S+)", containerfile, re.M) if image not in stages]
 
 
 class Bases:
-    """Has each image of a Containerfile ready."""
+    """Provides the base images of a Containerfile."""
 
     def __init__(self, podman):
         self.podman = podman
 
-    def ready(self, image):
-        """Words for `podman build`, by which it finds an image: none where the image has its own name."""
+    def provide(self, image):
+        """Pulls or builds an image. Returns the arguments with which `podman build` finds it; none if it has its own name."""
         ours = image.replace("docker.io/library/", f"{HERE}-")
         if self._is_here(image):
             return []
         if not self._is_here(ours):
             print(f"Pulling {image}", flush=True)
-            code, _, told = self.podman.tried("pull", "--quiet", image, patience=10 * MINUTES)
+            code, _, errors = self.podman.run("pull", "--quiet", image, timeout=10 * MINUTES)
             if code == 0:
                 return []
-            print(f"It cannot be pulled ({told.splitlines()[-1]}): making one like it of Debian's packages", flush=True)
+            print(f"Failed to pull it ({errors.splitlines()[-1]}); building a replacement from Debian packages", flush=True)
             self._make(image, ours)
-        print(f"In place of {image}, which cannot be pulled here: {ours}", flush=True)
+        print(f"Using {ours} instead of {image}, which cannot be pulled here", flush=True)
         return ["--build-context", f"{image}=container-image://{ours}"]
 
     def _is_here(self, image):
-        return self.podman.tried("image", "exists", image)[0] == 0
+        return self.podman.run("image", "exists", image)[0] == 0
 
     def _make(self, image, ours):
         slim = re.fullmatch(r"docker\.io/library/debian:(\w+)-slim", image)
@@ -61,12 +61,12 @@ class Bases:
         elif rust:
             self._rust(*rust.groups(), ours)
         else:
-            raise PodmanError(f"{image} is nothing that is known here: teach {os.path.basename(__file__)} to make it")
+            raise PodmanError(f"failed to build a replacement for the unknown image {image}; add it to {os.path.basename(__file__)}")
 
     def _debian(self, suite, ours):
-        """Debian's least, as a folder and then as an image of one layer."""
+        """Builds a minimal Debian image with one layer."""
         if os.geteuid() != 0:
-            raise PodmanError("debootstrap wants to be run by root: pull the image, or run this as root")
+            raise PodmanError("debootstrap must run as root; pull the image, or run this as root")
         with tempfile.TemporaryDirectory(prefix="container-check-") as folder:
             root = os.path.join(folder, "root")
             command = ["script/quietly", f"Unpacking Debian's {suite}", "debootstrap", "--variant=minbase", suite, root]
@@ -78,13 +78,13 @@ class Bases:
                 os.mkdir(os.path.join(root, path))
             archive = os.path.join(folder, "root.tar")
             subprocess.run(["tar", "--create", "--file", archive, "--directory", root, "."], check=True)
-            self.podman.do("import", "--quiet", "--change", f"LABEL {LABEL}", archive, ours, patience=10 * MINUTES)
+            self.podman.run_checked("import", "--quiet", "--change", f"LABEL {LABEL}", archive, ours, timeout=10 * MINUTES)
 
     def _rust(self, version, suite, ours):
-        """That with a C compiler, and with this machine's Rust, which must be the same."""
-        said = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout
-        if f" {version}." not in f"{said} ":
-            raise PodmanError(f"rust {version} is wanted and cannot be pulled, and this machine's is {said.strip()}")
+        """Builds a Debian image with a C compiler and this machine's Rust, which must have the requested version."""
+        output = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout
+        if f" {version}." not in f"{output} ":
+            raise PodmanError(f"rust {version} cannot be pulled, and this machine has {output.strip()}")
         printed = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True)
         debian = f"docker.io/library/debian:{suite}-slim"
         containerfile = f"""\
@@ -95,13 +95,13 @@ COPY ca-certificates.crt /etc/ssl/certs/
 ENV PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin CARGO_HOME=/usr/local/cargo
 """
         with tempfile.TemporaryDirectory(prefix="container-check-") as folder:
-            # A network that lets no registry be reached may well have an authority of its own, whom cargo has to trust.
+            # A network without access to the registry may have its own certificate authority, which cargo has to trust.
             shutil.copy("/etc/ssl/certs/ca-certificates.crt", folder)
             path = os.path.join(folder, "Containerfile")
             with open(path, "w", encoding="ascii") as file:
                 file.write(containerfile)
-            words = [*self.ready(debian), "--build-context", f"rust={printed.stdout.strip()}"]
-            words += ["--layers=false", "--tag", ours, "--file", path, folder]
+            arguments = [*self.provide(debian), "--build-context", f"rust={printed.stdout.strip()}"]
+            arguments += ["--layers=false", "--tag", ours, "--file", path, folder]
             print("Adding a C compiler and Rust", flush=True)
-            if self.podman.build(*words, of=[debian]):
-                raise PodmanError(f"{ours} was not built")
+            if self.podman.build(*arguments, of=[debian]):
+                raise PodmanError(f"failed to build {ours}")

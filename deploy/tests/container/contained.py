@@ -1,13 +1,13 @@
-"""The service in a container, run as the Containerfile's head says, with a database beside it."""
+"""The service in a container, started as the head of the Containerfile describes, with a separate database."""
 
 import json
 import os
 import secrets
 
 from service import Service, free_port
-from wire import HOST, Door
+from wire import HOST, Endpoint
 
-# What the Containerfile's head tells operators to run it with; of Docker's, a read-only root has no folders of memory in it.
+# The options from the head of the Containerfile. As with Docker, a read-only root has no tmpfs folders.
 LOCKED = "--read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges".split()
 VOLUME = "/var/lib/partner-api"
 SOCKET = "/run/postgresql"
@@ -15,12 +15,13 @@ TIME = 40
 
 
 class Contained(Service):
-    """The service of `deploy/tests/proxies`, whose program is a container's."""
+    """The service of `deploy/tests/proxies`, running in a container."""
 
     def __init__(self, podman, image, database, folder):
         self.podman, self.image, self.folder = podman, image, folder
-        self.door = Door("the container", free_port())
-        self.internal = Door("its internal listener", free_port())
+        self.endpoint = Endpoint("the container", free_port())
+        self.internal = Endpoint("its internal listener", free_port())
+        self.inspectors = Endpoint("its inspectors' listener", free_port())
         self.key = secrets.token_hex(32)
         self.volume = podman.volume("data")
         self.secret = podman.secret("key", self.key)
@@ -32,15 +33,15 @@ class Contained(Service):
             "PARTNER_API_IP_LIMIT": "0",
         }
         self.database = ["--volume", f"{database.socket}:{SOCKET}"]
-        # An operator's command: a container of its own, gone when it is done.
-        self.command = ["podman", "run", "--rm", "--no-healthcheck", *self.words(), image]
+        # Each operator's command runs in a separate container, which is removed when it ends.
+        self.command = ["podman", "run", "--rm", "--no-healthcheck", *self.run_arguments(), image]
         self.name, self.number = "", 0
 
-    def words(self, secret=None, **changed):
-        """Words for `podman run`; settings may be changed, and left out with None."""
+    def run_arguments(self, secret=None, **changed):
+        """Returns the arguments of `podman run`. Settings can be changed, and removed with None."""
         settings = {name: value for name, value in {**self.settings, **changed}.items() if value is not None}
         return [
-            *self.podman.of_containers,
+            *self.podman.container_options,
             *LOCKED,
             *self.database,
             *("--volume", f"{self.volume}:{VOLUME}"),
@@ -49,50 +50,54 @@ class Contained(Service):
         ]
 
     def start(self, **changed):
-        """Starts it in a container of its own, in place of the one before, and returns when it answers."""
+        """Starts a new container instead of the previous one, and returns when the service responds."""
         if self.name and not self.has_ended():
             self.stop()
         self.number += 1
         self.name = f"{self.podman.mark}-{self.number}"
-        published = ["--publish", f"127.0.0.1:{self.door.port}:8080", "--publish", f"127.0.0.1:{self.internal.port}:9464"]
-        self.podman.do("run", "--detach", "--name", self.name, *published, *self.words(**changed), self.image)
-        self.answers()
+        ports = ((self.endpoint, 8080), (self.internal, 9464), (self.inspectors, 9466))
+        published = [word for endpoint, port in ports for word in ("--publish", f"127.0.0.1:{endpoint.port}:{port}")]
+        self.podman.run_checked("run", "--detach", "--name", self.name, *published, *self.run_arguments(**changed), self.image)
+        self.wait_until_ready()
 
     def has_ended(self):
-        """Whether it runs no more."""
+        """Returns whether the container has stopped."""
         return self.state()["Status"] != "running"
 
     def state(self):
-        """What podman knows of how it runs."""
-        return json.loads(self.podman.do("container", "inspect", "--format", "{{json .State}}", self.name))
+        """Returns the container's state from podman."""
+        return json.loads(self.podman.run_checked("container", "inspect", "--format", "{{json .State}}", self.name))
 
     def health(self):
-        """What its health check finds now: whether it is healthy, and what podman says of it."""
-        code, said, told = self.podman.tried("healthcheck", "run", self.name)
-        return code == 0, said or told
+        """Runs the health check. Returns whether it passes, and its output."""
+        code, output, errors = self.podman.run("healthcheck", "run", self.name)
+        return code == 0, output or errors
 
-    def freeze(self):
-        """It keeps its connections and answers nothing."""
-        self.podman.do("kill", "--signal", "STOP", self.name)
+    def suspend(self):
+        """Suspends the process. It keeps its connections and does not respond."""
+        self.podman.run_checked("kill", "--signal", "STOP", self.name)
 
-    def thaw(self):
-        """It goes on."""
-        self.podman.do("kill", "--signal", "CONT", self.name)
+    def resume(self):
+        """Resumes the process."""
+        self.podman.run_checked("kill", "--signal", "CONT", self.name)
 
     def stop(self):
-        """Stops it in order, as an operator does; its exit code."""
-        self.podman.do("stop", "--time", str(TIME), self.name, patience=2 * TIME)
+        """Stops the container gracefully, as an operator does. Returns the exit code."""
+        self.podman.run_checked("stop", "--time", str(TIME), self.name, timeout=2 * TIME)
         return self.state()["ExitCode"]
 
-    def inside(self, *words):
-        """What a command says that is run in its container."""
-        return self.podman.do("exec", self.name, *words)
+    def execute(self, *arguments):
+        """Runs a command in the container, and returns its output."""
+        return self.podman.run_checked("exec", self.name, *arguments)
 
     def logged(self):
-        """All that it has logged."""
+        """Returns the whole log."""
         return self.podman.log(self.name)
 
-    def ends(self, *words, code, expected="", **changed):
-        """Runs the program with other settings in a container of its own: nothing if it ends so, saying what is expected."""
-        ended, said, told = self.podman.tried("run", "--rm", "--no-healthcheck", *self.words(**changed), self.image, *words)
-        return "" if ended == code and expected in f"{said}\n{told}" else f"it ended with {ended} and said: {said}\n{told}"
+    def check_exit(self, *arguments, code, expected="", **changed):
+        """Runs the program with other settings in a separate container. Returns a message unless the exit code and the output
+        are as expected."""
+        options = ["--rm", "--no-healthcheck", *self.run_arguments(**changed)]
+        exit_code, output, errors = self.podman.run("run", *options, self.image, *arguments)
+        is_right = exit_code == code and expected in f"{output}\n{errors}"
+        return "" if is_right else f"it exited with {exit_code} and printed: {output}\n{errors}"

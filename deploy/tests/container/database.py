@@ -1,4 +1,4 @@
-"""A private PostgreSQL, on a socket that a container can be given as a volume."""
+"""A private PostgreSQL with a socket that can be mounted into a container."""
 
 import glob
 import os
@@ -8,11 +8,11 @@ import subprocess
 
 
 class Database:
-    """A cluster in a folder. Postgres refuses to be run by root: it is run by `postgres` then."""
+    """A cluster in a folder. Postgres does not run as root; in that case it runs as `postgres`."""
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "postgres")
-        # What containers see, whose user is another one: all may come in, and Postgres lets all connect.
+        # Containers run as another user, so every user may enter the folder and connect.
         self.socket = os.path.join(self.folder, "run")
         programs = [os.path.dirname(os.path.realpath(shutil.which("initdb") or "")), *glob.glob("/usr/lib/postgresql/*/bin")]
         self.programs = next(folder for folder in programs if os.path.exists(os.path.join(folder, "pg_ctl")))
@@ -28,26 +28,26 @@ class Database:
         self._run("initdb", "--auth=trust", "--username=check", "--no-sync", "--encoding=UTF8")
 
     def url(self, folder):
-        """Its address, for who sees the socket in this folder."""
+        """Returns the URL for clients that see the socket in this folder."""
         return f"postgresql://check@/postgres?host={folder}"
 
-    def _run(self, program, *words):
-        command = [os.path.join(self.programs, program), "--pgdata", os.path.join(self.folder, "data"), *words]
-        # To files, for the server keeps what it is given for as long as it runs.
-        with open(os.path.join(self.folder, f"{program}.log"), "w+b") as said:
+    def _run(self, program, *arguments):
+        command = [os.path.join(self.programs, program), "--pgdata", os.path.join(self.folder, "data"), *arguments]
+        # Into files, because the server keeps its output streams open as long as it runs.
+        with open(os.path.join(self.folder, f"{program}.log"), "w+b") as output:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=self.folder, check=False, **self.account
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder, check=False, **self.account
             )
             if done.returncode:
-                said.seek(0)
-                raise SystemExit(f"{program}: {said.read().decode()}")
+                output.seek(0)
+                raise SystemExit(f"{program}: {output.read().decode()}")
 
     def start(self):
-        """Starts it, and returns when it answers."""
+        """Starts the cluster, and returns when it accepts connections."""
         options = f"-c listen_addresses='' -c unix_socket_directories='{self.socket}'"
         self._run("pg_ctl", "start", "--wait", "--silent", "--options", options)
 
     def stop(self):
-        """Stops it at once, whoever uses it."""
+        """Stops the cluster at once, without waiting for its clients."""
         if os.path.exists(os.path.join(self.folder, "data", "postmaster.pid")):
             self._run("pg_ctl", "stop", "--wait", "--silent", "--mode", "immediate")

@@ -1,4 +1,4 @@
-"""Podman, on an ordinary machine and on one that is itself a container; whatever is made by it is removed by it."""
+"""Podman, on an ordinary machine and in a container. Tracks everything that it creates, so that it can be removed."""
 
 import os
 import re
@@ -6,100 +6,100 @@ import secrets
 import signal
 import subprocess
 
-# What podman says where no systemd is to time health checks; they are run by hand here.
+# Podman's error if there is no systemd to schedule health checks. The checks run them explicitly.
 NOISE = re.compile(rb"^.*level=error.*systemd connection.*\n", re.M)
-PATIENCE = 60
-# Of all images that a build leaves, with those of its steps.
+TIMEOUT = 60
+# The label of all built images, including intermediate ones.
 LABEL = "org.partner-api.container-check=built"
 
 
 class PodmanError(Exception):
-    """A command of podman's failed, and what it said."""
+    """A command of podman failed; the message contains its output."""
 
 
-def quiet(said):
-    """What podman said, without its noise."""
-    return NOISE.sub(b"", said).decode(errors="replace").strip()
+def without_noise(output):
+    """Removes podman's irrelevant errors from its output."""
+    return NOISE.sub(b"", output).decode(errors="replace").strip()
 
 
 class Podman:
-    """Podman, and what was made with it. `narrow`: the machine lets a container have neither cgroups nor greater limits."""
+    """Podman, and everything created with it. With `narrow`, containers get neither cgroups nor higher limits."""
 
     def __init__(self, narrow):
-        # Of all that is made here, so that it is found again.
+        # Part of the names of everything that is created here.
         self.mark = f"container-check-{secrets.token_hex(4)}"
-        self.of_containers = ["--label", f"container-check={self.mark}"]
+        self.container_options = ["--label", f"container-check={self.mark}"]
         if narrow:
-            self.of_containers += ["--cgroups=disabled", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]
-        # In a container there is no making of another one for a step of a build: a changed root has to do.
-        self.of_builds = ["--isolation", "chroot"] if narrow else []
+            self.container_options += ["--cgroups=disabled", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]
+        # Inside a container, build steps cannot run in containers, so they use chroot.
+        self.build_options = ["--isolation", "chroot"] if narrow else []
         self.volumes, self.secrets = [], []
 
-    def tried(self, *words, patience=PATIENCE, **options):
-        """Runs a command; its code, and what it said on both streams, podman's noise left out."""
-        done = subprocess.run(["podman", *words], capture_output=True, timeout=patience, check=False, **options)
-        return done.returncode, done.stdout.decode(errors="replace").strip(), quiet(done.stderr)
+    def run(self, *arguments, timeout=TIMEOUT, **options):
+        """Runs a command. Returns its exit code, its standard output, and its standard error without irrelevant errors."""
+        done = subprocess.run(["podman", *arguments], capture_output=True, timeout=timeout, check=False, **options)
+        return done.returncode, done.stdout.decode(errors="replace").strip(), without_noise(done.stderr)
 
-    def do(self, *words, **options):
-        """Runs a command, which must do what it says; returns what it prints."""
-        code, said, told = self.tried(*words, **options)
+    def run_checked(self, *arguments, **options):
+        """Runs a command that must succeed, and returns its output."""
+        code, output, errors = self.run(*arguments, **options)
         if code:
-            raise PodmanError(f"podman {' '.join(words)}: {told or said or code}")
-        return said
+            raise PodmanError(f"podman {' '.join(arguments)}: {errors or output or code}")
+        return output
 
     def log(self, container):
-        """What a container's program has said on both streams."""
-        _, said, told = self.tried("logs", container)
-        return f"{said}\n{told}".strip()
+        """Returns the output of a container's program on both streams."""
+        _, output, errors = self.run("logs", container)
+        return f"{output}\n{errors}".strip()
 
-    def build(self, *words, of):
-        """Builds an image of those named `of`, and shows what is said; its code. Interrupted, it leaves nothing."""
+    def build(self, *arguments, of):
+        """Builds an image from the base images `of`, shows the output, and returns the exit code. Cleans up if interrupted."""
         before = self._working(of)
-        always = [*self.of_builds, "--label", LABEL, "--pull=never", "--format", "docker"]
-        process = subprocess.Popen(["nice", "podman", "build", *always, *words], start_new_session=True)
+        always = [*self.build_options, "--label", LABEL, "--pull=never", "--format", "docker"]
+        process = subprocess.Popen(["nice", "podman", "build", *always, *arguments], start_new_session=True)
         try:
             return process.wait()
         except BaseException:
             os.killpg(process.pid, signal.SIGINT)
             try:
-                process.wait(PATIENCE)
+                process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-            # Podman leaves what the steps were made in when it is interrupted.
+            # An interrupted podman leaves the containers of build steps.
             if left := self._working(of) - before:
-                self.do("rm", "--force", *left)
+                self.run_checked("rm", "--force", *left)
             raise
 
     def _working(self, of):
-        """The containers that steps of builds are made in, as far as they can be ours."""
+        """Returns the containers of build steps that may belong to this build."""
         images = set(self.images())
-        lines = self.do("ps", "--all", "--external", "--no-trunc", "--format", "{{.Status}} {{.ID}} {{.ImageID}} {{.Image}}")
+        lines = self.run_checked("ps", "--all", "--external", "--no-trunc", "--format", "{{.Status}} {{.ID}} {{.ImageID}} {{.Image}}")
         rows = [line.split() for line in lines.splitlines() if line.startswith("Storage ")]
         return {container for _, container, number, name in rows if number in images or name in of}
 
     def images(self):
-        """The ids of all images that this and earlier runs have left, those of steps too."""
-        listed = self.do("images", "--all", "--quiet", "--no-trunc", "--filter", f"label={LABEL}").split()
+        """Returns the IDs of all images of this and earlier runs, including intermediate ones."""
+        listed = self.run_checked("images", "--all", "--quiet", "--no-trunc", "--filter", f"label={LABEL}").split()
         return list(dict.fromkeys(image.removeprefix("sha256:") for image in listed))
 
     def volume(self, name):
-        """Makes a volume; the name it has."""
+        """Creates a volume, and returns its name."""
         self.volumes.append(f"{self.mark}-{name}")
-        return self.do("volume", "create", self.volumes[-1])
+        return self.run_checked("volume", "create", self.volumes[-1])
 
     def secret(self, name, text):
-        """Makes a secret; the name it has."""
+        """Creates a secret, and returns its name."""
         self.secrets.append(f"{self.mark}-{name}")
-        self.do("secret", "create", self.secrets[-1], "-", input=text.encode())
+        self.run_checked("secret", "create", self.secrets[-1], "-", input=text.encode())
         return self.secrets[-1]
 
     def remove_all(self):
-        """Removes the containers, volumes and secrets that were made."""
-        containers = self.do("ps", "--all", "--quiet", "--filter", f"label=container-check={self.mark}").split()
+        """Removes all created containers, volumes and secrets."""
+        containers = self.run_checked("ps", "--all", "--quiet", "--filter", f"label=container-check={self.mark}").split()
         if containers:
-            self.do("rm", "--force", "--time", "5", *containers)
+            self.run_checked("rm", "--force", "--time", "5", *containers)
         for volume in self.volumes:
-            self.tried("volume", "rm", "--force", volume)
+            self.run("volume", "rm", "--force", volume)
         for secret in self.secrets:
-            self.tried("secret", "rm", secret)
+            self.run("secret", "rm", secret)

@@ -1,4 +1,4 @@
-"""Checks of the container as it runs; each returns what is wrong, or nothing."""
+"""Checks of the running container. Each returns the problems, or an empty string."""
 
 import http.client
 import json
@@ -12,8 +12,8 @@ import uuid
 
 from contained import SOCKET, TIME, VOLUME
 from image import FOLDER
-from passing import measurement
-from wire import HOST, MEASUREMENTS, ROOT, Key, answer_on, ask, head_of, signed
+from forwarding import measurement
+from wire import HOST, MEASUREMENTS, ROOT, Key, read_response, ask, head_of, signed
 
 REPORT = str(uuid.uuid4())
 IMPORTED = {
@@ -28,19 +28,19 @@ snapshot_vin,snapshot_mileage_km,public_slug,published_at
 WVWZZZ1JZ00000001,90000,r-1,2026-01-02T03:04:05+03:00
 """,
 }
-# Asks the internal listener from inside, where alone it listens, and prints the answer's status.
-ASKED = r"""
-exec 3<>/dev/tcp/127.0.0.1/9464
+# Sends a request to a listener that is reachable only inside the container, and prints the status.
+REQUEST_SCRIPT = r"""
+exec 3<>"/dev/tcp/127.0.0.1/$2"
 printf 'GET %s HTTP/1.1\r\nHost: internal\r\nConnection: close\r\n\r\n' "$1" >&3
 read -r _ status _ <&3
 echo "$status"
 """
 
 
-def until(what, seconds=30):
-    """Whether something comes true in time."""
+def wait_until(condition, seconds=30):
+    """Returns whether a condition becomes true in time."""
     end = time.monotonic() + seconds
-    while not what():
+    while not condition():
         if time.monotonic() > end:
             return False
         time.sleep(0.1)
@@ -48,18 +48,18 @@ def until(what, seconds=30):
 
 
 class Running:
-    """The checks, in the order in which they are made; all but the last three leave it serving as it was."""
+    """The checks, in order. All but the last three leave the service running unchanged."""
 
     def __init__(self, service, database, keys, folder):
         self.service, self.database, self.keys, self.folder = service, database, keys, folder
         self.key = keys[0]
 
-    def _asked(self, path):
-        return self.service.inside("bash", "-c", ASKED, "-", path)
+    def _internal_status(self, path, port=9464):
+        return self.service.execute("bash", "-c", REQUEST_SCRIPT, "-", path, str(port))
 
-    def nobody_privileged_runs_it(self):
-        """What the kernel says of the process."""
-        status = dict(re.findall(r"^(\w+):\s*(.*)$", self.service.inside("cat", "/proc/1/status"), re.M))
+    def the_process_has_no_privileges(self):
+        """Reads the process's status from the kernel."""
+        status = dict(re.findall(r"^(\w+):\s*(.*)$", self.service.execute("cat", "/proc/1/status"), re.M))
         none = "0" * 16
         expected = {
             "Uid": ["10001"] * 4,
@@ -69,58 +69,58 @@ class Running:
         }
         return "\n".join(f"{name}: {status[name]}" for name, value in expected.items() if status[name].split() != value)
 
-    def the_master_key_is_its_own_alone(self):
-        """The file's owner and mode, and neither environment nor log have what is in it."""
-        wrong = []
-        of_file = self.service.inside("stat", "--format", "%u %a", "/run/secrets/master.key")
-        if of_file != "10001 400":
-            wrong.append(f"owner and mode: {of_file}")
-        if self.service.key in self.service.inside("cat", "/proc/1/environ") + self.service.logged():
-            wrong.append("it stands in the environment or in the log")
-        return "\n".join(wrong)
+    def only_the_service_can_read_the_master_key(self):
+        """Checks the file's owner and mode, and that neither the environment nor the log contains the key."""
+        problems = []
+        owner_and_mode = self.service.execute("stat", "--format", "%u %a", "/run/secrets/master.key")
+        if owner_and_mode != "10001 400":
+            problems.append(f"owner and mode: {owner_and_mode}")
+        if self.service.key in self.service.execute("cat", "/proc/1/environ") + self.service.logged():
+            problems.append("the environment or the log contains it")
+        return "\n".join(problems)
 
-    def a_signed_request_is_answered_and_a_forged_one_is_not(self):
-        """200, and 401 with another secret."""
+    def a_signed_request_succeeds_and_a_forged_one_is_rejected(self):
+        """Expects 200, and 401 with another secret."""
         target = f"{ROOT}/health".encode()
-        right = signed(self.service.door, self.key, "GET", target)
-        wrong = [] if right.status == 200 else [f"signed: {right.status} {right.body[:300]!r}"]
+        right = signed(self.service.endpoint, self.key, "GET", target)
+        problems = [] if right.status == 200 else [f"signed: {right.status} {right.body[:300]!r}"]
         forger = Key(self.key.key_id, self.key.secret[:-4] + ("aaaa" if self.key.secret[-4:] != "aaaa" else "bbbb"))
-        forged = signed(self.service.door, forger, "GET", target).envelope_problem(401, "invalid_signature")
-        return "\n".join([*wrong, forged] if forged else wrong)
+        forged = signed(self.service.endpoint, forger, "GET", target).envelope_problem(401, "invalid_signature")
+        return "\n".join([*problems, forged] if forged else problems)
 
-    def what_is_sent_is_stored_byte_for_byte(self):
-        """A measurement, as an operator's command prints it."""
+    def a_measurement_is_stored_byte_for_byte(self):
+        """Compares a measurement with the output of an operator's command."""
         body = measurement(1)
-        answer = signed(self.service.door, self.key, "POST", MEASUREMENTS, body)
-        if answer.status != 201:
-            return f"{answer.status} {answer.body[:300]!r}"
-        stored = self.service.raw_measurement(json.loads(answer.body)["data"]["measurement_id"])
-        return "" if stored == body else f"{stored!r} is stored, {body!r} was sent"
+        response = signed(self.service.endpoint, self.key, "POST", MEASUREMENTS, body)
+        if response.status != 201:
+            return f"{response.status} {response.body[:300]!r}"
+        stored = self.service.raw_measurement(json.loads(response.body)["data"]["measurement_id"])
+        return "" if stored == body else f"stored {stored!r} instead of {body!r}"
 
-    def the_contract_is_published_and_is_that_of_this_checkout(self):
-        """The document byte for byte, the site, and the program's version."""
+    def the_contract_of_this_checkout_is_published(self):
+        """Compares the document byte for byte, and checks the site and the program's version."""
         with open(os.path.join(FOLDER, "spec/partner-api.yaml"), "rb") as file:
             expected = file.read()
-        wrong = []
-        if ask(self.service.door, "GET", b"/openapi.yaml").body != expected:
-            wrong.append("/openapi.yaml is not spec/partner-api.yaml")
-        page = ask(self.service.door, "GET", b"/docs/")
+        problems = []
+        if ask(self.service.endpoint, "GET", b"/openapi.yaml").body != expected:
+            problems.append("/openapi.yaml is not spec/partner-api.yaml")
+        page = ask(self.service.endpoint, "GET", b"/docs/")
         if page.status != 200 or not page.headers.get("Content-Type", "").startswith("text/html"):
-            wrong.append(f"/docs/: {page.status} {page.headers.get('Content-Type')}")
+            problems.append(f"/docs/: {page.status} {page.headers.get('Content-Type')}")
         with open(os.path.join(FOLDER, "Cargo.toml"), encoding="utf-8") as file:
             version = re.search(r'^version = "(.*)"$', file.read(), re.M)[1]
-        said = self.service.inside("partner-api", "--version")
-        if said != f"partner-api {version}":
-            wrong.append(f"{said} is not {version}")
-        return "\n".join(wrong)
+        output = self.service.execute("partner-api", "--version")
+        if output != f"partner-api {version}":
+            problems.append(f"{output}, expected version {version}")
+        return "\n".join(problems)
 
-    def the_page_of_inspectors_is_there(self):
-        """On the internal listener, which nobody reaches from outside."""
-        status = self._asked("/inspector/")
+    def the_inspectors_page_is_served(self):
+        """On its own listener, which cannot be reached from outside."""
+        status = self._internal_status("/inspector/", 9466)
         return "" if status == "200" else f"/inspector/: {status}"
 
-    def a_report_is_rendered_and_nothing_is_written_but_into_the_volume(self):
-        """Reports are imported by an operator's command, a PDF is fetched, and lies where it is to lie."""
+    def a_report_is_rendered_and_only_the_volume_is_written(self):
+        """Imports reports with an operator's command, downloads a PDF, and checks where it is stored."""
         files = os.path.join(self.folder, "import")
         os.mkdir(files)
         for name, text in IMPORTED.items():
@@ -134,166 +134,170 @@ class Running:
             check=False,
         )
         if done.returncode:
-            return f"the import: {done.stderr.decode()}"
-        target, answers = f"{ROOT}/inspections/{REPORT}/pdf".encode(), []
+            return f"the import failed: {done.stderr.decode()}"
+        target, responses = f"{ROOT}/inspections/{REPORT}/pdf".encode(), []
 
         def rendered():
-            answers.append(signed(self.service.door, self.key, "GET", target))
-            return answers[-1].status != 503
+            responses.append(signed(self.service.endpoint, self.key, "GET", target))
+            return responses[-1].status != 503
 
-        until(rendered, 60)
-        if answers[-1].status != 200 or not answers[-1].body.startswith(b"%PDF-"):
-            return f"the PDF: {answers[-1].status} {answers[-1].body[:300]!r}"
-        sizes = self.service.inside("find", VOLUME, "-type", "f", "-size", f"{len(answers[-1].body)}c")
-        wrong = [] if sizes else [f"no file of {len(answers[-1].body)} bytes lies in {VOLUME}"]
-        # Where something is mounted, a folder is made; and the folder that holds it is changed by that.
+        wait_until(rendered, 60)
+        if responses[-1].status != 200 or not responses[-1].body.startswith(b"%PDF-"):
+            return f"the PDF: {responses[-1].status} {responses[-1].body[:300]!r}"
+        sizes = self.service.execute("find", VOLUME, "-type", "f", "-size", f"{len(responses[-1].body)}c")
+        problems = [] if sizes else [f"{VOLUME} contains no file of {len(responses[-1].body)} bytes"]
+        # A mount point is created, which changes its parent folder.
         mounted = re.compile(r"C /(etc|run|var|var/lib)?|[AC] (/run/secrets(/.*)?|/etc/mtab|" + re.escape(SOCKET) + ")")
-        changed = self.service.podman.do("diff", self.service.name).splitlines()
-        wrong += [f"written: {line}" for line in changed if not mounted.fullmatch(line)]
-        refused, _, told = self.service.podman.tried("exec", self.service.name, "touch", "/tmp/x")
-        if refused == 0:
-            wrong.append("/tmp can be written to, so this check has seen nothing")
-        return "\n".join(wrong)
+        changed = self.service.podman.run_checked("diff", self.service.name).splitlines()
+        problems += [f"written: {line}" for line in changed if not mounted.fullmatch(line)]
+        code, _, _ = self.service.podman.run("exec", self.service.name, "touch", "/tmp/x")
+        if code == 0:
+            problems.append("/tmp is writable, so this check proves nothing")
+        return "\n".join(problems)
 
-    def an_operator_is_told_that_all_is_well(self):
-        """`doctor`, in a container of its own; and with another master key than the database's, that it is not."""
-        if wrong := self.service.ends("doctor", code=0):
-            return wrong
+    def doctor_passes_with_the_right_master_key_only(self):
+        """Runs `doctor` in a separate container, with the right and with a wrong master key."""
+        if problems := self.service.check_exit("doctor", code=0):
+            return problems
         other = self.service.podman.secret("another", "0" * 64)
-        return self.service.ends("doctor", secret=other, code=1, expected="do not open under this master key")
+        return self.service.check_exit("doctor", secret=other, code=1, expected="cannot be decrypted with this master key")
 
-    def it_is_healthy_whether_or_not_the_database_is_there(self):
-        """Starting it anew would mend nothing; that it is not ready is said to who asks for that."""
-        wrong = [] if self.service.health()[0] else ["with the database"]
+    def it_is_healthy_with_and_without_the_database(self):
+        """A restart would not help without a database. /ready reports that the service is not ready."""
+        problems = [] if self.service.health()[0] else ["unhealthy with the database"]
         if self.service.state().get("Health", {}).get("Status") != "healthy":
-            wrong.append(f"podman knows it as {self.service.state().get('Health')}")
+            problems.append(f"podman reports {self.service.state().get('Health')}")
         self.database.stop()
         try:
-            if not until(lambda: self._asked("/ready") == "503"):
-                wrong.append("/ready does not say that the database is away")
-            healthy, said = self.service.health()
+            if not wait_until(lambda: self._internal_status("/ready") == "503"):
+                problems.append("/ready does not return 503 without the database")
+            healthy, output = self.service.health()
             if not healthy:
-                wrong.append(f"without the database: {said}")
-            answer = signed(self.service.door, self.key, "GET", f"{ROOT}/organizations".encode())
-            if answer.status != 503:
-                wrong.append(f"without the database a request is answered {answer.status}")
+                problems.append(f"unhealthy without the database: {output}")
+            response = signed(self.service.endpoint, self.key, "GET", f"{ROOT}/organizations".encode())
+            if response.status != 503:
+                problems.append(f"without the database a request returns {response.status}")
         finally:
             self.database.start()
-        if not until(lambda: self._asked("/ready") == "200"):
-            wrong.append("it is not ready when the database is back")
-        return "\n".join(wrong)
+        if not wait_until(lambda: self._internal_status("/ready") == "200"):
+            problems.append("it does not become ready when the database is back")
+        return "\n".join(problems)
 
-    def it_is_unhealthy_while_its_process_stands_still(self):
-        """SIGSTOP; and healthy again when it goes on."""
-        self.service.freeze()
+    def it_is_unhealthy_while_its_process_is_suspended(self):
+        """Sends SIGSTOP. It must be healthy again after SIGCONT."""
+        self.service.suspend()
         try:
             healthy, _ = self.service.health()
         finally:
-            self.service.thaw()
-        wrong = ["it is healthy while it stands still"] if healthy else []
-        if not until(lambda: self.service.health()[0]):
-            wrong.append("it stays unhealthy when it goes on")
-        return "\n".join(wrong)
+            self.service.resume()
+        problems = ["it is healthy while it is suspended"] if healthy else []
+        if not wait_until(lambda: self.service.health()[0]):
+            problems.append("it stays unhealthy after it is resumed")
+        return "\n".join(problems)
 
-    def a_stop_lets_a_request_finish_and_ends_in_order(self):
-        """`podman stop`, while half of a body is there: it is answered, the exit code is 0, and the log says so."""
+    def a_stop_waits_for_a_running_request(self):
+        """Runs `podman stop` while half of a body has arrived. The request succeeds, and the exit code is 0."""
         body, ended = measurement(2), []
         headers = [*self.key.headers("POST", MEASUREMENTS, body), ("Content-Type", "application/json")]
         headers += [("Content-Length", str(len(body))), ("Expect", "100-continue")]
-        with self.service.door.connect() as connection:
+        with self.service.endpoint.connect() as connection:
             connection.sendall(head_of("POST", MEASUREMENTS, headers, HOST))
-            # Asked for the body: the request is under way.
+            # The service asks for the body, so the request is being processed.
             connection.settimeout(20)
-            asked = connection.recv(1024)
+            interim = connection.recv(1024)
             connection.sendall(body[:10])
             began = time.monotonic()
             stopping = threading.Thread(target=lambda: ended.append((self.service.stop(), time.monotonic() - began)))
             stopping.start()
             try:
-                heard = until(lambda: '"message":"stopping"' in self.service.logged())
+                is_stopping = wait_until(lambda: '"message":"stopping"' in self.service.logged())
                 connection.sendall(body[10:])
-                answer = answer_on(connection, "POST")
-                status = answer.status
+                response = read_response(connection, "POST")
+                status = response.status
             except (OSError, socket.timeout) as error:
                 status = str(error)
             stopping.join()
-        wrong = [] if asked.startswith(b"HTTP/1.1 100 ") else [f"before the body: {asked!r}"]
-        if not heard:
-            wrong.append("the log does not say that it stops")
+        problems = [] if interim.startswith(b"HTTP/1.1 100 ") else [f"before the body: {interim!r}"]
+        if not is_stopping:
+            problems.append("the log has no message about the stop")
         if status != 201:
-            wrong.append(f"the request that was under way: {status}")
+            problems.append(f"the running request: {status}")
         code, seconds = ended[0] if ended else (None, 0)
         if code != 0:
-            wrong.append(f"it ended with {code}")
+            problems.append(f"it exited with {code}")
         if seconds >= TIME:
-            wrong.append(f"it took {seconds:.0f} s, as long as it was given")
+            problems.append(f"it took {seconds:.0f} s, the whole time limit")
         after = self.service.logged().partition('"message":"stopping"')[2].splitlines()[1:]
-        strange = [line for line in after if '"message":"answered"' not in line]
-        wrong += [f"logged while it stopped: {line}" for line in strange]
+        unexpected = [line for line in after if '"message":"request completed"' not in line]
+        problems += [f"unexpected log line during the stop: {line}" for line in unexpected]
         self.service.start()
-        self.service.learns(self.keys)
-        return "\n".join(wrong)
+        self.service.wait_for_keys(self.keys)
+        return "\n".join(problems)
 
-    def inspectors_reach_their_page_where_its_listener_is_told_to_listen(self):
-        """It hears the container alone until then, published or not."""
-        try:
-            wrong = [f"unasked: {ask(self.service.internal, 'GET', b'/inspector/').status}"]
-        except (OSError, http.client.HTTPException):
-            wrong = []
-        self.service.start(PARTNER_API_INTERNAL_LISTEN="0.0.0.0:9464")
-        page = ask(self.service.internal, "GET", b"/inspector/")
-        if page.status != 200:
-            wrong.append(f"/inspector/: {page.status}")
-        healthy, said = self.service.health()
+    def the_other_listeners_are_reachable_only_with_another_address(self):
+        """By default they are reachable only inside the container, even if their ports are published."""
+        problems = []
+        targets = ((self.service.internal, b"/live"), (self.service.inspectors, b"/inspector/"))
+        for endpoint, path in targets:
+            try:
+                problems.append(f"{path.decode()} with the default address: {ask(endpoint, 'GET', path).status}")
+            except (OSError, http.client.HTTPException):
+                pass
+        self.service.start(PARTNER_API_INTERNAL_LISTEN="0.0.0.0:9464", PARTNER_API_INSPECTORS_LISTEN="0.0.0.0:9466")
+        for endpoint, path in targets:
+            response = ask(endpoint, "GET", path)
+            if response.status != 200:
+                problems.append(f"{path.decode()}: {response.status}")
+        healthy, output = self.service.health()
         if not healthy:
-            wrong.append(f"unhealthy: {said}")
-        return "\n".join(wrong)
+            problems.append(f"unhealthy: {output}")
+        return "\n".join(problems)
 
-    def without_an_internal_listener_it_is_unhealthy(self):
-        """It serves, but nobody can see how it is."""
+    def it_is_unhealthy_without_an_internal_listener(self):
+        """It serves, but its health cannot be checked."""
         self.service.start(PARTNER_API_INTERNAL_LISTEN="off")
         healthy, _ = self.service.health()
         code = self.service.stop()
-        wrong = ["it is healthy"] if healthy else []
-        return "\n".join(wrong if code == 0 else [*wrong, f"it ended with {code}"])
+        problems = ["it is healthy"] if healthy else []
+        return "\n".join(problems if code == 0 else [*problems, f"it exited with {code}"])
 
-    def what_cannot_work_says_why(self):
-        """The code of what failed, and a line on standard error that names what is to be set."""
+    def errors_in_the_configuration_are_explained(self):
+        """Expects exit code 1, and a line on standard error that names the option."""
         malformed = self.service.podman.secret("malformed", "nonsense")
         trials = {
-            "no database": ({"PARTNER_API_DATABASE_URL": None}, "--database-url: needed"),
-            "no public address": ({"PARTNER_API_PUBLIC_URL": None}, "--public-url: needed"),
-            "a malformed master key": ({"secret": malformed}, "master key in /run/secrets/master.key is not 64 hex digits"),
+            "no database": ({"PARTNER_API_DATABASE_URL": None}, "--database-url: required"),
+            "no public address": ({"PARTNER_API_PUBLIC_URL": None}, "--public-url: required"),
+            "a malformed master key": ({"secret": malformed}, "master key in /run/secrets/master.key must be 64 hex digits"),
             "no master key's file": (
                 {"PARTNER_API_MASTER_KEY_FILE": "/run/secrets/none"},
-                "the master key's file /run/secrets/none: No such file",
+                "failed to access the master key file /run/secrets/none: No such file",
             ),
             "a master key that others can read": (
                 {"PARTNER_API_MASTER_KEY_FILE": "/etc/hostname"},
-                "the master key's file /etc/hostname can be read by other users",
+                "the master key file /etc/hostname must not be accessible to other users",
             ),
         }
-        wrong = []
+        problems = []
         for name, (changed, expected) in trials.items():
-            if said := self.service.ends(expected=expected, code=1, **changed):
-                wrong.append(f"{name}: {said}")
-        return "\n".join(wrong)
+            if output := self.service.check_exit(expected=expected, code=1, **changed):
+                problems.append(f"{name}: {output}")
+        return "\n".join(problems)
 
     def checks(self):
-        """All of them."""
+        """Returns all checks."""
         return [
-            self.nobody_privileged_runs_it,
-            self.the_master_key_is_its_own_alone,
-            self.a_signed_request_is_answered_and_a_forged_one_is_not,
-            self.what_is_sent_is_stored_byte_for_byte,
-            self.the_contract_is_published_and_is_that_of_this_checkout,
-            self.the_page_of_inspectors_is_there,
-            self.a_report_is_rendered_and_nothing_is_written_but_into_the_volume,
-            self.an_operator_is_told_that_all_is_well,
-            self.a_stop_lets_a_request_finish_and_ends_in_order,
-            self.it_is_healthy_whether_or_not_the_database_is_there,
-            self.it_is_unhealthy_while_its_process_stands_still,
-            self.inspectors_reach_their_page_where_its_listener_is_told_to_listen,
-            self.without_an_internal_listener_it_is_unhealthy,
-            self.what_cannot_work_says_why,
+            self.the_process_has_no_privileges,
+            self.only_the_service_can_read_the_master_key,
+            self.a_signed_request_succeeds_and_a_forged_one_is_rejected,
+            self.a_measurement_is_stored_byte_for_byte,
+            self.the_contract_of_this_checkout_is_published,
+            self.the_inspectors_page_is_served,
+            self.a_report_is_rendered_and_only_the_volume_is_written,
+            self.doctor_passes_with_the_right_master_key_only,
+            self.a_stop_waits_for_a_running_request,
+            self.it_is_healthy_with_and_without_the_database,
+            self.it_is_unhealthy_while_its_process_is_suspended,
+            self.the_other_listeners_are_reachable_only_with_another_address,
+            self.it_is_unhealthy_without_an_internal_listener,
+            self.errors_in_the_configuration_are_explained,
         ]

@@ -1,4 +1,4 @@
-"""The files as they are: the unit, the container's file, and what nginx takes for a neighbourhood."""
+"""Checks of the files themselves: the systemd unit, the Containerfile, and nginx's map of client networks."""
 
 import http.server
 import ipaddress
@@ -17,68 +17,65 @@ from wire import Skipped
 UNIT = "deploy/systemd/partner-api.service"
 SYSUSERS = "deploy/systemd/partner-api.sysusers"
 CONTAINERFILE = "deploy/container/Containerfile"
-# systemd's own scale, from 0 to 10. What is left is the network and the host's own root folder.
+# The maximum exposure on systemd's scale from 0 to 10. The rest is the network and the host's root folder.
 EXPOSURE = 1.5
 
 
 def text_of(file):
-    """A file of the project."""
+    """Returns the text of a file of the project."""
     with open(os.path.join(ROOT, file), encoding="utf-8") as source:
         return source.read()
 
 
 def run(*command, **options):
-    """Runs a command; returns its code and what it said."""
+    """Runs a command, and returns its exit code and its output."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
     return done.returncode, done.stdout.decode()
 
 
-def works_here(what, said):
-    """Whether systemd's tool got as far as to look at the unit.
-
-    Without a folder to work in, or older than 250, it does not.
-    """
+def skip_unless_it_works(tool, output):
+    """Skips the check if systemd's tool failed before it read the unit: it is older than 250, or has no working folder."""
     for reason in ("Failed to initialize", "Failed to setup working directory", "unrecognized option"):
-        if said.startswith(reason) or f": {reason}" in said:
-            raise Skipped(f"{what} does not work here: {said.strip()}")
+        if output.startswith(reason) or f": {reason}" in output:
+            raise Skipped(f"{tool} does not work here: {output.strip()}")
 
 
-class Sick(http.server.BaseHTTPRequestHandler):
-    """Answers 501 to whatever is asked, and says nothing of it."""
+class AlwaysFailing(http.server.BaseHTTPRequestHandler):
+    """Responds to every request with 501."""
 
     def log_message(self, *_):
-        """Nothing."""
+        """Logs nothing."""
 
 
 class Files:
-    """Checks of files; each returns what is wrong, or nothing."""
+    """Checks of files. Each returns the problems, or an empty string."""
 
     def __init__(self, program, folder, service):
         self.program, self.folder, self.service = program, folder, service
 
-    def systemd_understands_the_unit(self):
-        """`systemd-analyze verify`, with the program where it is here; and its user is one that systemd can make."""
+    def systemd_accepts_the_unit(self):
+        """Runs `systemd-analyze verify` with the path of the local program, and creates the unit's user."""
         if not shutil.which("systemd-analyze"):
-            raise Skipped("systemd-analyze is not here")
+            raise Skipped("systemd-analyze is not installed")
         program = ("ExecStart=/usr/local/bin/partner-api serve", f"ExecStart={self.program} serve", 1)
         unit = write(os.path.join(self.folder, "partner-api.service"), with_other_values(UNIT, [program]))
-        code, said = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit)
-        works_here("systemd-analyze verify", said)
+        code, output = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit)
+        skip_unless_it_works("systemd-analyze verify", output)
         if os.geteuid() == 0 and shutil.which("systemd-sysusers"):
             made = os.path.join(self.folder, "root")
             os.makedirs(os.path.join(made, "etc"))
             user = run("systemd-sysusers", f"--root={made}", os.path.join(ROOT, SYSUSERS))[1]
             if not re.search(r"^partner-api:", text_of(os.path.join(made, "etc", "passwd")), re.M):
-                return f"{SYSUSERS} makes no user partner-api: {user}"
-        # Other units of the machine may have faults of their own; an unknown line of ours is only said, not counted.
-        ours = "\n".join(line for line in said.splitlines() if "partner-api" in line)
-        return ours or (said if code else "")
+                return f"{SYSUSERS} does not create the user partner-api: {user}"
+        # Ignore errors of other units. An unknown line in our unit is printed but does not change the exit code.
+        ours = "\n".join(line for line in output.splitlines() if "partner-api" in line)
+        return ours or (output if code else "")
 
     def the_unit_is_hardened(self):
-        """`systemd-analyze security`."""
+        """Runs `systemd-analyze security`."""
         if not shutil.which("systemd-analyze"):
-            raise Skipped("systemd-analyze is not here")
-        code, said = run(
+            raise Skipped("systemd-analyze is not installed")
+        code, output = run(
             "systemd-analyze",
             "security",
             "--offline=true",
@@ -86,75 +83,75 @@ class Files:
             f"--threshold={int(EXPOSURE * 10)}",
             os.path.join(ROOT, UNIT),
         )
-        works_here("systemd-analyze security", said)
-        return said if code else ""
+        skip_unless_it_works("systemd-analyze security", output)
+        return output if code else ""
 
-    def the_unit_gives_running_requests_their_time(self):
-        """More until SIGKILL than the service's own deadline."""
+    def the_unit_waits_for_running_requests(self):
+        """The time until SIGKILL is longer than the service's shutdown deadline."""
         stop = int(re.search(r"^TimeoutStopSec=(\d+)s$", text_of(UNIT), re.M)[1])
-        told = run(self.program, "serve", "--help")[1]
-        deadline = int(re.search(r"--shutdown-deadline.*?\[default:\s+(\d+)s\]", told, re.S)[1])
+        help_text = run(self.program, "serve", "--help")[1]
+        deadline = int(re.search(r"--shutdown-deadline.*?\[default:\s+(\d+)s\]", help_text, re.S)[1])
         return "" if stop >= deadline + 10 else f"TimeoutStopSec is {stop} s, the shutdown deadline {deadline} s"
 
-    def what_the_unit_sets_is_what_the_program_reads(self):
-        """Variables of its environment, and the codes of its end."""
-        told = run(self.program, "serve", "--help")[1]
+    def the_program_knows_the_units_settings(self):
+        """Checks the environment variables and the exit code."""
+        help_text = run(self.program, "serve", "--help")[1]
         named = re.findall(r"^Environment=(PARTNER_API_\w+)=", text_of(UNIT), re.M)
         named += re.findall(r"\b(PARTNER_API_\w+)=", text_of(CONTAINERFILE))
-        known = set(re.findall(r"PARTNER_API_\w+", told))
-        wrong = [f"{name} is no variable of the program" for name in named if name not in known]
-        code, said = run(self.program, "serve", "--pool-size", "none", env={"PATH": os.environ["PATH"]})
+        known = set(re.findall(r"PARTNER_API_\w+", help_text))
+        problems = [f"{name} is not a variable of the program" for name in named if name not in known]
+        code, output = run(self.program, "serve", "--pool-size", "none", env={"PATH": os.environ["PATH"]})
         if f"RestartPreventExitStatus={code}" not in text_of(UNIT):
-            wrong.append(f"a wrong option ends with {code}, which the unit restarts: {said}")
-        return "\n".join(wrong)
+            problems.append(f"an invalid option exits with {code}, which the unit restarts: {output}")
+        return "\n".join(problems)
 
-    def the_container_is_built_of_what_is_there(self):
-        """What is copied, the compiler's version, and packages and features that cargo knows, of which none is forgotten."""
-        text, wrong = text_of(CONTAINERFILE), []
+    def the_containerfile_matches_the_project(self):
+        """Checks the copied files, the compiler's version, and the packages and features of cargo."""
+        text, problems = text_of(CONTAINERFILE), []
         for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.M):
-            wrong += [
-                f"{path} is not there" for path in line.split()[:-1] if not os.path.exists(os.path.join(ROOT, path))
+            problems += [
+                f"{path} does not exist" for path in line.split()[:-1] if not os.path.exists(os.path.join(ROOT, path))
             ]
         channel = tomllib.loads(text_of("rust-toolchain.toml"))["toolchain"]["channel"]
         if f"/rust:{channel.removesuffix('.0')}-" not in text:
-            wrong.append(f"it builds with another compiler than rust-toolchain.toml: {channel}")
+            problems.append(f"it does not build with the compiler of rust-toolchain.toml: {channel}")
         if not re.search(r"^USER [1-9]\d*:[1-9]\d*$", text, re.M):
-            wrong.append("it does not run as a numbered user who is not root")
+            problems.append("it must run as a numeric user other than root")
         features = re.search(r"--no-default-features --features (\S+)", text)[1].split(",")
         default = set(tomllib.loads(text_of("crates/cli/Cargo.toml"))["features"]["default"])
-        # Both start a PostgreSQL, which is not in there.
+        # Both start a PostgreSQL, which the image does not contain.
         if missing := default - {"embedded-postgres", "sandbox"} - set(features):
-            wrong.append(f"it is built without {', '.join(sorted(missing))}")
+            problems.append(f"it is built without the features {', '.join(sorted(missing))}")
         selection = re.search(r"cargo build --release (--locked .*?) \\?$", text, re.M)[1].split()
         if not shutil.which("cargo"):
-            raise Skipped("cargo is not here")
-        code, said = run("cargo", "tree", "--quiet", "--offline", "--depth", "0", *selection, cwd=ROOT)
-        if code and "--offline" in said:
+            raise Skipped("cargo is not installed")
+        code, output = run("cargo", "tree", "--quiet", "--offline", "--depth", "0", *selection, cwd=ROOT)
+        if code and "--offline" in output:
             raise Skipped("cargo has not downloaded all packages")
-        return "\n".join([*wrong, said] if code else wrong)
+        return "\n".join([*problems, output] if code else problems)
 
-    def the_container_has_a_health_check_that_tells(self):
-        """Its command as it stands there: with the service, with what answers everything 501, with nothing at the port."""
+    def the_containers_health_check_works(self):
+        """Runs its command with the service, with a server that always responds with 501, and with an unused port."""
         command = json.loads(re.search(r"^HEALTHCHECK[^\[]* CMD (\[.*\])$", text_of(CONTAINERFILE), re.M)[1])
-        wrong = []
-        with http.server.HTTPServer(("127.0.0.1", 0), Sick) as sick:
-            threading.Thread(target=sick.handle_request, daemon=True).start()
-            for port, healthy in ((self.service.internal.port, True), (sick.server_port, False), (1, False)):
+        problems = []
+        with http.server.HTTPServer(("127.0.0.1", 0), AlwaysFailing) as failing:
+            threading.Thread(target=failing.handle_request, daemon=True).start()
+            for port, healthy in ((self.service.internal.port, True), (failing.server_port, False), (1, False)):
                 environment = {"PATH": os.environ["PATH"], "PARTNER_API_INTERNAL_LISTEN": f"127.0.0.1:{port}"}
-                code, said = run(*command, env=environment)
+                code, output = run(*command, env=environment)
                 if (code == 0) != healthy:
-                    wrong.append(f"port {port}: it ends with {code}: {said}")
-        return "\n".join(wrong)
+                    problems.append(f"port {port}: it exits with {code}: {output}")
+        return "\n".join(problems)
 
     def nginx_counts_an_ipv6_network_as_one(self):
-        """The patterns of its map, tried with addresses as nginx writes them."""
+        """Tries the patterns of its map with addresses in nginx's notation."""
         block = text_of(NGINX).split("$partner_api_client_network {")[1].split("}\n")[0]
         rules = [
             (re.compile(pattern.replace("(?<", "(?P<")), value)
             for pattern, value in re.findall(r'^ *"~(.*)" "(.*)";$', block, re.M)
         ]
 
-        def neighbour(address):
+        def client_network(address):
             for pattern, value in rules:
                 match = pattern.search(address)
                 if match:
@@ -175,25 +172,25 @@ class Files:
             sum(part << shift for part, shift in zip(four, (0, 16, 32, 48)))
             for four in itertools.product(parts, repeat=4)
         ]
-        wrong, seen = [], {}
+        problems, seen = [], {}
         for network in networks:
-            names = {neighbour(str(ipaddress.ip_network(network)[host])) for host in hosts}
+            names = {client_network(str(ipaddress.ip_network(network)[host])) for host in hosts}
             if len(names) != 1:
-                wrong.append(f"{network} is counted as {sorted(names)}")
-            wrong += [f"{network} and {seen[name]} are counted as one: {name}" for name in names if name in seen]
+                problems.append(f"{network} is counted as {sorted(names)}")
+            problems += [f"{network} and {seen[name]} are counted as one: {name}" for name in names if name in seen]
             seen.update({name: network for name in names})
-        if neighbour("192.0.2.7") != "192.0.2.7":
-            wrong.append("an IPv4 address is not itself")
-        return "\n".join(wrong)
+        if client_network("192.0.2.7") != "192.0.2.7":
+            problems.append("an IPv4 address is changed")
+        return "\n".join(problems)
 
     def checks(self):
-        """All of them."""
+        """Returns all checks."""
         return [
-            self.systemd_understands_the_unit,
+            self.systemd_accepts_the_unit,
             self.the_unit_is_hardened,
-            self.the_unit_gives_running_requests_their_time,
-            self.what_the_unit_sets_is_what_the_program_reads,
-            self.the_container_is_built_of_what_is_there,
-            self.the_container_has_a_health_check_that_tells,
+            self.the_unit_waits_for_running_requests,
+            self.the_program_knows_the_units_settings,
+            self.the_containerfile_matches_the_project,
+            self.the_containers_health_check_works,
             self.nginx_counts_an_ipv6_network_as_one,
         ]

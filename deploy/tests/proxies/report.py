@@ -1,4 +1,4 @@
-"""What checks found."""
+"""The results of checks."""
 
 import time
 
@@ -6,17 +6,17 @@ from wire import Skipped
 
 
 class Report:
-    """What was found; printed as it is found."""
+    """Runs checks, and prints and counts their results."""
 
     def __init__(self, only):
         self.only, self.passed, self.skipped, self.failed = only, 0, 0, 0
 
     def wants(self, name):
-        """Whether a check was asked for."""
+        """Returns whether a check was selected."""
         return not self.only or any(word in name for word in self.only)
 
     def check(self, of, function, name=None):
-        """Makes a check, if it was asked for."""
+        """Runs a check if it was selected."""
         name = f"{of}: {(name or function.__name__).replace('_', ' ')}"
         if not self.wants(name):
             return
@@ -29,17 +29,17 @@ class Report:
         except Exception as error:
             self.found(name, f"{type(error).__name__}: {error}", time.monotonic() - began)
 
-    def found(self, name, wrong, seconds):
-        """Notes the outcome of a check."""
-        if wrong:
+    def found(self, name, problems, seconds):
+        """Records and prints the result of a check."""
+        if problems:
             self.failed += 1
-            print(f"FAILED   {name}\n         " + wrong.strip().replace("\n", "\n         "), flush=True)
+            print(f"FAILED   {name}\n         " + problems.strip().replace("\n", "\n         "), flush=True)
         else:
             self.passed += 1
             print(f"ok       {name} ({seconds:.1f} s)", flush=True)
 
     def end(self, began):
-        """Says the sums, with the time since `began`; returns the program's exit code."""
+        """Prints the totals and the time since `began`, and returns the program's exit code."""
         seconds = time.monotonic() - began
         print(f"{self.passed} checks passed, {self.failed} failed, {self.skipped} skipped, in {seconds:.0f} s")
         return 1 if self.failed or not self.passed else 0

@@ -1,4 +1,4 @@
-"""A service of our own: a private database, a partner, a key, and another one with an allowlist."""
+"""A private service with a database, a partner, a key, and a second key with an allowlist."""
 
 import json
 import os
@@ -9,11 +9,11 @@ import socket
 import subprocess
 import time
 
-from wire import ROOT, Door, Key, ask, signed
+from wire import ROOT, Endpoint, Key, ask, signed
 
 
 def free_port():
-    """A port of loopback that nobody has, and that the system gives to nobody who asks for any: those begin at 32768."""
+    """Returns a free loopback port outside the ephemeral range, which begins at 32768."""
     while True:
         port = random.randrange(10240, 32768)
         with socket.socket() as probe:
@@ -25,7 +25,7 @@ def free_port():
 
 
 class Service:
-    """The program `partner-api`, serving."""
+    """A running `partner-api serve`."""
 
     # The only address from which the second key may be used.
     ALLOWED = "127.0.0.77"
@@ -33,8 +33,9 @@ class Service:
     def __init__(self, program, folder):
         self.folder = folder
         self.command = [program]
-        self.door = Door("directly", free_port())
-        self.internal = Door("internally", free_port())
+        self.endpoint = Endpoint("directly", free_port())
+        self.internal = Endpoint("internally", free_port())
+        self.inspectors = Endpoint("directly, for inspectors", free_port())
         self.log = os.path.join(folder, "service.log")
         self.process = None
         key_file = os.path.join(folder, "master.key")
@@ -47,15 +48,17 @@ class Service:
         }
 
     def start(self):
-        """Starts it, and returns when it answers."""
+        """Starts it, and returns when it responds."""
         command = [
             *self.command,
             "serve",
             "--listen",
-            f"127.0.0.1:{self.door.port}",
+            f"127.0.0.1:{self.endpoint.port}",
             "--internal-listen",
             f"127.0.0.1:{self.internal.port}",
-            # For as long as a check takes: a second signal ends it.
+            "--inspectors-listen",
+            f"127.0.0.1:{self.inspectors.port}",
+            # Longer than any check. A second signal ends it.
             "--drain",
             "1h",
             "--trusted-proxies",
@@ -64,19 +67,19 @@ class Service:
         command += ["--ip-limit", "0", "--renderers", "0", "--log-format", "json", "--statement-timeout", "20s"]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, cwd=self.folder)
-        self.answers()
+        self.wait_until_ready()
 
     def has_ended(self):
-        """Whether it runs no more."""
+        """Returns whether the process has ended."""
         return self.process.poll() is not None
 
-    def answers(self):
-        """Returns when it answers."""
+    def wait_until_ready(self):
+        """Returns when it responds."""
         for _ in range(600):
             if self.has_ended():
                 break
             try:
-                if ask(self.door, "HEAD", b"/openapi.yaml").status == 200:
+                if ask(self.endpoint, "HEAD", b"/openapi.yaml").status == 200:
                     return
             except OSError:
                 pass
@@ -84,7 +87,7 @@ class Service:
         raise SystemExit(f"the service did not start:\n{self.logged()[-2000:]}")
 
     def stop(self):
-        """Stops it in order, with its database."""
+        """Stops the service and its database gracefully."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             try:
@@ -96,32 +99,32 @@ class Service:
                 self.process.wait()
 
     def drain(self):
-        """From here on it is not ready, and serves."""
+        """Starts draining: the service is not ready, but still serves."""
         self.process.terminate()
         while ask(self.internal, "GET", b"/ready").status != 503:
             time.sleep(0.05)
 
-    def freeze(self):
-        """It keeps its connections and answers nothing."""
+    def suspend(self):
+        """Suspends the process. It keeps its connections and does not respond."""
         self.process.send_signal(signal.SIGSTOP)
-        # The last of its threads has stopped then.
+        # Returns when all threads have stopped.
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
-    def thaw(self):
-        """It goes on."""
+    def resume(self):
+        """Resumes the process."""
         self.process.send_signal(signal.SIGCONT)
 
-    def operate(self, *words):
-        """An operator's command; what it prints as JSON."""
+    def operate(self, *arguments):
+        """Runs an operator's command, and returns its JSON output."""
         done = subprocess.run(
-            [*self.command, *words, "--json"], env=self.environment, capture_output=True, cwd=self.folder, check=False
+            [*self.command, *arguments, "--json"], env=self.environment, capture_output=True, cwd=self.folder, check=False
         )
         if done.returncode:
-            raise SystemExit(f"partner-api {' '.join(words)}: {done.stderr.decode()}")
+            raise SystemExit(f"partner-api {' '.join(arguments)}: {done.stderr.decode()}")
         return json.loads(done.stdout)
 
-    def furnish(self):
-        """A partner who may read and write one branch; his key, and his key for one address."""
+    def create_keys(self):
+        """Creates a partner that may read and write one branch. Returns a key, and a second key that only one address may use."""
         self.operate("partner", "create", "Edge")
         self.operate("organization", "create", "Edge Inspections", "--slug", "edge")
         self.operate("branch", "create", "edge", "E1", "--name", "First", "--city", "Ankara")
@@ -135,26 +138,26 @@ class Service:
         return keys
 
     def inspector(self):
-        """The token of an inspector of the branch."""
+        """Creates an inspector of the branch, and returns the token."""
         return self.operate("inspector", "create", "I\u015f\u0131k Usta", "--branch", "E1")["result"]["token"]
 
-    def learns(self, keys):
-        """Returns when it knows the keys, and the allowlist."""
+    def wait_for_keys(self, keys):
+        """Returns when the service knows the keys and the allowlist."""
         target = f"{ROOT}/health".encode()
         for _ in range(100):
-            if [signed(self.door, key, "GET", target).status for key in keys] == [200, 401]:
-                answer = signed(self.door, keys[1], "GET", target)
-                if "allowlist" in answer.error["message"]:
+            if [signed(self.endpoint, key, "GET", target).status for key in keys] == [200, 401]:
+                response = signed(self.endpoint, keys[1], "GET", target)
+                if "allowlist" in response.error["message"]:
                     return
             time.sleep(0.1)
-        raise SystemExit("the service does not know the keys after 10 s")
+        raise SystemExit("the service did not load the keys within 10 s")
 
     def raw_measurement(self, measurement_id):
-        """The bytes of a measurement, as they are stored."""
+        """Returns the stored bytes of a measurement."""
         command = [*self.command, "measurement", "raw", measurement_id]
         return subprocess.run(command, env=self.environment, capture_output=True, cwd=self.folder, check=True).stdout
 
     def logged(self):
-        """All that it has logged."""
+        """Returns the whole log."""
         with open(self.log, encoding="utf-8") as log:
             return log.read()

@@ -1,4 +1,4 @@
-"""Requests as bytes: what is asked is sent exactly so, and what is answered is kept whole."""
+"""Sends requests as exact bytes, and reads complete responses."""
 
 import http.client
 import io
@@ -20,12 +20,12 @@ HOST = "api.example.org"
 
 
 class Skipped(Exception):
-    """A check could not be made here, and why."""
+    """A check cannot run here; the message is the reason."""
 
 
 @dataclass(frozen=True)
-class Door:
-    """Where requests go in: the service itself, or a proxy, which speaks TLS."""
+class Endpoint:
+    """A destination of requests: the service itself, or a proxy with TLS."""
 
     name: str
     port: int
@@ -35,11 +35,11 @@ class Door:
 
     @property
     def authority(self):
-        """What a browser puts into `Host` and `Origin`, with the port."""
+        """The host and port, as browsers send them in `Host` and `Origin`."""
         return f"{self.host}:{self.port}"
 
     def connect(self, source="127.0.0.1", timeout=20.0, protocols=("http/1.1",), handshake=True):
-        """A connection from an address of loopback."""
+        """Connects from a loopback address."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout, (source, 0))
         if self.tls is None or not handshake:
             return connection
@@ -49,7 +49,7 @@ class Door:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """A response."""
 
     status: int
@@ -58,14 +58,14 @@ class Answer:
 
     @property
     def error(self):
-        """The envelope's error, or nothing where there is none."""
+        """The error in the envelope; empty if there is none."""
         try:
             return json.loads(self.body)["error"]
         except (ValueError, KeyError, TypeError):
             return {}
 
     def comparable(self):
-        """What must be the same by every way: all but ids and times."""
+        """Returns the parts that must be equal with and without a proxy: everything except IDs and times."""
         try:
             body = json.loads(self.body)
         except ValueError:
@@ -79,9 +79,9 @@ class Answer:
         return self.status, self.headers.get("Content-Type"), self.headers.get("ETag"), body
 
     def envelope_problem(self, status, code):
-        """What is wrong with it as the envelope of a refusal; nothing if all is right."""
+        """Returns the problem of an error response, or an empty string."""
         if (self.status, self.error.get("code")) != (status, code):
-            return f"{self.status} {self.body[:200]!r} in place of {status} {code}"
+            return f"{self.status} {self.body[:200]!r} instead of {status} {code}"
         if not self.error.get("request_id") or self.headers.get_all("X-Request-Id") != [self.error["request_id"]]:
             return f"X-Request-Id {self.headers.get_all('X-Request-Id')} and {self.error.get('request_id')} differ"
         return ""
@@ -95,32 +95,32 @@ class Key:
     secret: str
 
     def headers(self, method, target, body=b""):
-        """The four headers of a request."""
-        # Who answers is no part of what is signed.
+        """Returns the four signature headers of a request."""
+        # The server's address is not signed.
         signer = partner.Partner("http://127.0.0.1", self.key_id, self.secret)
         try:
             return list(signer.signed_headers(method, target, body).items())
         except partner.MalformedQuery:
-            # It has no canonical form, so nothing that could be signed: the four headers of something else will do.
+            # The query has no canonical form, so the headers of another request are used.
             return list(signer.signed_headers(method, b"/", body).items())
 
 
 def head_of(method, target, headers, host=HOST):
-    """A request's head, as bytes."""
+    """Returns a request's head as bytes."""
     lines = [b"%s %s HTTP/1.1" % (method.encode(), target), b"Host: " + host.encode()]
     lines += [f"{name}: {value}".encode() for name, value in headers]
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
-def answer_on(connection, method):
-    """Reads one answer."""
+def read_response(connection, method):
+    """Reads one response."""
     response = http.client.HTTPResponse(connection, method=method)
     response.begin()
-    return Answer(response.status, response.headers, response.read())
+    return Response(response.status, response.headers, response.read())
 
 
-def ask(door, method, target, headers=(), body=b"", chunks=None, source="127.0.0.1", host=HOST):
-    """One request on a connection of its own. `chunks`: the body goes in chunks of these sizes."""
+def ask(endpoint, method, target, headers=(), body=b"", chunks=None, source="127.0.0.1", host=HOST):
+    """Sends a request on a new connection, and returns the response. `chunks` are the sizes of the body's chunks."""
     headers = [*headers, ("Connection", "close")]
     if chunks:
         headers.append(("Transfer-Encoding", "chunked"))
@@ -132,24 +132,24 @@ def ask(door, method, target, headers=(), body=b"", chunks=None, source="127.0.0
         sent = body
         if body:
             headers.append(("Content-Length", str(len(body))))
-    with door.connect(source) as connection:
+    with endpoint.connect(source) as connection:
         try:
             connection.sendall(head_of(method, target, headers, host) + sent)
         except OSError:
-            pass  # An early answer: it is there all the same.
-        return answer_on(connection, method)
+            pass  # The server responded early; the response can still be read.
+        return read_response(connection, method)
 
 
-def signed(door, key, method, target, body=b"", extra=(), chunks=None, source="127.0.0.1"):
-    """A signed request."""
+def signed(endpoint, key, method, target, body=b"", extra=(), chunks=None, source="127.0.0.1"):
+    """Sends a signed request."""
     headers = [*key.headers(method, target, body), *extra]
     if body:
         headers.append(("Content-Type", "application/json"))
-    return ask(door, method, target, headers, body, chunks, source)
+    return ask(endpoint, method, target, headers, body, chunks, source)
 
 
-def signed_h2(door, key, method, target, body=b"", folder="."):
-    """A signed request over HTTP/2, by curl. Returns the protocol's version as well."""
+def signed_h2(endpoint, key, method, target, body=b"", folder="."):
+    """Sends a signed request over HTTP/2 with curl. Returns the protocol version and the response."""
     command = [
         "curl",
         "--silent",
@@ -161,7 +161,7 @@ def signed_h2(door, key, method, target, body=b"", folder="."):
         "20",
         "--include",
     ]
-    command += ["--cacert", door.certificate, "--connect-to", f"{HOST}:443:127.0.0.1:{door.port}", "--request", method]
+    command += ["--cacert", endpoint.certificate, "--connect-to", f"{HOST}:443:127.0.0.1:{endpoint.port}", "--request", method]
     for name, value in key.headers(method, target, body):
         command += ["--header", f"{name}: {value}"]
     if body:
@@ -169,15 +169,15 @@ def signed_h2(door, key, method, target, body=b"", folder="."):
     done = subprocess.run(command + [f"https://{HOST}".encode() + target], input=body, capture_output=True, cwd=folder)
     if done.returncode:
         raise OSError(f"curl: {done.stderr.decode().strip()}")
-    head, _, answered = done.stdout.partition(b"\r\n\r\n")
+    head, _, body = done.stdout.partition(b"\r\n\r\n")
     line, _, fields = head.partition(b"\r\n")
-    return line.split()[0].decode(), Answer(
-        int(line.split()[1]), http.client.parse_headers(io.BytesIO(fields + b"\r\n\r\n")), answered
+    return line.split()[0].decode(), Response(
+        int(line.split()[1]), http.client.parse_headers(io.BytesIO(fields + b"\r\n\r\n")), body
     )
 
 
 def seconds_until_closed(connection, limit, drip=None, every=0.2):
-    """How long until the other side closes, `drip` being sent meanwhile; nothing if it has not within `limit` seconds."""
+    """Returns the seconds until the peer closes, or None if it does not within `limit` seconds. Sends `drip` meanwhile."""
     began = time.monotonic()
     connection.settimeout(every)
     while time.monotonic() - began < limit:

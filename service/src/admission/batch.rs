@@ -1,4 +1,4 @@
-//! Batches: one statement for every request that arrived while the previous one ran.
+//! Batches: one statement admits all requests that arrived while the previous statement ran.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -14,38 +14,47 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::nonces::{BUCKET, Digest, MARGIN};
-use super::windows::{QueuePlace, Windows};
+use super::meter::Outcome;
+use super::nonces::{BUCKET, Digest, LATER_BUCKETS, MARGIN};
+use super::windows::{QueueSlot, Windows};
 use super::{AdmissionError, Counted, Meter, WINDOW};
 
-/// The most requests in one statement.
-const LARGEST_BATCH: usize = 1_000;
+/// The maximum number of requests in one statement.
+const MAX_BATCH: usize = 1_000;
 
-/// How long one attempt at a batch may take: two of them, one after the other, fit into what a request may wait
+/// The timeout of one attempt at a batch. Two attempts fit into the time that a request may wait
 /// ([`DATABASE_WAIT`](partner_api_store::deadline::DATABASE_WAIT)).
-const ATTEMPT: Duration = Duration::from_millis(800);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// A window that began further ahead of the database's clock than this is the work of a clock that stepped, and begins
-/// anew. Less is the way of transactions, each of which reads the clock when it begins.
+/// A window that began further in the future than this is restarted, because the database's clock must have been set back.
+/// Smaller differences are normal: each transaction reads the clock when it begins.
 const CLOCK_STEP: Duration = Duration::from_secs(5);
 
 statement! {
-    /// Admits the requests of a batch: the nonces, then the windows of their keys.
+    /// Admits the requests of a batch: inserts their nonces, then updates the windows of their keys.
     ///
-    /// Rows are written in the order of their key, so that two replicas cannot wait for each other. The look into the
-    /// bucket before must stay one by index for each nonce (`OFFSET`): joined, it would be a scan of the whole partition.
+    /// Rows are written in the order of their keys, so that two replicas cannot deadlock. `OFFSET` keeps the lookups in the
+    /// previous and the later buckets index lookups per nonce; a join would scan the whole partition. If there are nonces in
+    /// buckets that are later still, the clock is behind, and the only row says so.
     ADMIT = "\
 WITH sent AS (
     SELECT * FROM unnest($1::text[], $2::uuid[]) AS sent (key_id, digest)
 ), clock AS MATERIALIZED (
-    SELECT floor(epoch / $3::float8)::bigint AS bucket, floor((epoch + $4::float8) / $3::float8)::bigint AS last
-    FROM extract(epoch FROM now()::timestamptz) AS at (exact), CAST(at.exact AS float8) AS epoch
+    SELECT bucket, floor((epoch + $4::float8) / $3::float8)::bigint AS last,
+        EXISTS (SELECT FROM used_nonces later WHERE later.bucket > at.bucket + $7::bigint) AS is_behind
+    FROM (SELECT epoch, floor(epoch / $3::float8)::bigint AS bucket
+          FROM CAST(extract(epoch FROM now()::timestamptz) AS float8) AS epoch) at
 ), fresh AS (
     INSERT INTO used_nonces (bucket, digest)
     SELECT bucket, digest
     FROM sent, generate_series((SELECT bucket FROM clock), (SELECT last FROM clock)) AS bucket
-    WHERE NOT EXISTS (SELECT FROM used_nonces before
+    WHERE NOT (SELECT is_behind FROM clock)
+      AND NOT EXISTS (SELECT FROM used_nonces before
                       WHERE before.bucket = (SELECT bucket FROM clock) - 1 AND before.digest = sent.digest OFFSET 0)
+      AND NOT EXISTS (SELECT FROM used_nonces next
+                      WHERE next.bucket = (SELECT bucket FROM clock) + 1 AND next.digest = sent.digest OFFSET 0)
+      AND NOT EXISTS (SELECT FROM used_nonces second
+                      WHERE second.bucket = (SELECT bucket FROM clock) + 2 AND second.digest = sent.digest OFFSET 0)
     ORDER BY 1, 2
     ON CONFLICT DO NOTHING
     RETURNING digest
@@ -68,36 +77,38 @@ WITH sent AS (
                     THEN excluded.used ELSE least(old.used, 1000000000) + excluded.used END
     RETURNING key_id, used, extract(epoch FROM started_at - now())::float8 + $5::float8 AS resets_in
 )
-SELECT key_id, used, resets_in, requests, digests FROM windows JOIN counted USING (key_id)";
+SELECT key_id, used, resets_in, requests, digests, false AS is_behind FROM windows JOIN counted USING (key_id)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, true FROM clock WHERE is_behind";
 }
 
-/// A request on its way into a batch.
+/// A request that waits for a batch.
 pub(super) struct WaitingRequest {
     pub(super) key_id: Arc<str>,
     pub(super) digest: Digest,
-    /// `None`: nobody waits for the outcome.
-    pub(super) answer: Option<oneshot::Sender<Result<Counted, AdmissionError>>>,
-    pub(super) _place: QueuePlace,
+    /// `None` if the response was already sent.
+    pub(super) reply: Option<oneshot::Sender<Result<Counted, AdmissionError>>>,
+    pub(super) _slot: QueueSlot,
 }
 
 impl WaitingRequest {
-    /// Whether the one that waited has gone: what nobody waits for any more must not be admitted.
+    /// Returns whether the request ended while it waited. Such a request must not be admitted.
     fn is_abandoned(&self) -> bool {
-        self.answer.as_ref().is_some_and(oneshot::Sender::is_closed)
+        self.reply.as_ref().is_some_and(oneshot::Sender::is_closed)
     }
 
-    fn reply(self, outcome: Result<Counted, AdmissionError>) {
-        if let Some(answer) = self.answer {
-            // Who no longer waits needs no answer.
-            let _ = answer.send(outcome);
+    fn finish(self, outcome: Result<Counted, AdmissionError>) {
+        if let Some(reply) = self.reply {
+            // The request may have ended meanwhile.
+            let _ = reply.send(outcome);
         }
     }
 }
 
-/// Sends batch after batch until the last [`Admission`] is gone.
+/// Sends batches until [`Admission`](super::Admission) is dropped.
 pub(super) async fn run(pool: Pool, mut queue: mpsc::Receiver<WaitingRequest>, windows: Arc<Windows>, meter: Meter) {
     let mut requests = Vec::new();
-    while queue.recv_many(&mut requests, LARGEST_BATCH).await > 0 {
+    while queue.recv_many(&mut requests, MAX_BATCH).await > 0 {
         let mut batch = std::mem::take(&mut requests);
         batch.retain(|request| !request.is_abandoned());
         if batch.is_empty() {
@@ -106,81 +117,114 @@ pub(super) async fn run(pool: Pool, mut queue: mpsc::Receiver<WaitingRequest>, w
         let (size, began) = (batch.len(), Instant::now());
         let work = async {
             match admit_batch(&pool, &batch).await {
-                Ok(keys) => {
-                    answer(batch, keys, &windows, None);
-                    true
+                Ok(Batch::Admitted(keys)) => {
+                    finish_batch(batch, keys, &windows, None);
+                    Outcome::Succeeded
                 }
-                Err(error) => try_in_halves(&pool, batch, error, &windows).await,
+                Ok(Batch::ClockIsBehind) => {
+                    reject_batch(batch);
+                    Outcome::ClockBehind
+                }
+                Err(error) => retry_in_halves(&pool, batch, error, &windows).await,
             }
         };
-        // Without this task nobody would ever be admitted again.
-        let any = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!(
-                "admitting a batch panicked; its callers are answered 503, and the panic is in the log before this line"
-            );
-            false
+        // This task must survive a panic; otherwise no request would be admitted again.
+        let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!("panicked while admitting a batch; its requests get a 503; see the panic logged above");
+            Outcome::Failed
         });
-        meter.batch(size, began.elapsed(), any);
+        meter.record_batch(size, began.elapsed(), outcome);
     }
 }
 
-/// A batch that failed, once more: what keeps one request from being admitted must not keep all of them out. Returns whether
-/// the database took any of it.
-async fn try_in_halves(pool: &Pool, mut batch: Vec<WaitingRequest>, error: DbError, windows: &Windows) -> bool {
-    tracing::warn!(%error, requests = batch.len(), "a batch could not be admitted; it is tried once more, in halves");
+/// Rejects a batch because the database's clock is too far behind.
+fn reject_batch(batch: Vec<WaitingRequest>) {
+    tracing::error!(
+        requests = batch.len(),
+        "the database's clock is more than {} s behind its recorded nonces, so used nonces cannot be recognized; \
+         nothing is admitted until the clock of the database's machine is correct",
+        BUCKET.as_secs()
+    );
+    for request in batch {
+        request.finish(Err(AdmissionError::ClockBehind));
+    }
+}
+
+/// Retries each half of a failed batch once, so that one bad request does not fail all the others. The outcome is a success if
+/// the database recorded any of them.
+async fn retry_in_halves(pool: &Pool, mut batch: Vec<WaitingRequest>, error: DbError, windows: &Windows) -> Outcome {
+    tracing::warn!(%error, requests = batch.len(), "failed to admit a batch; retrying in halves");
     let second = batch.split_off(batch.len() / 2);
-    let before = Arc::new(error);
+    let first_error = Arc::new(error);
     let half = async |mut half: Vec<WaitingRequest>| {
         half.retain(|request| !request.is_abandoned());
         if half.is_empty() {
-            return false;
+            return Outcome::Failed;
         }
         match admit_batch(pool, &half).await {
-            Ok(keys) => {
-                answer(half, keys, windows, Some(&before));
-                true
+            Ok(Batch::Admitted(keys)) => {
+                finish_batch(half, keys, windows, Some(&first_error));
+                Outcome::Succeeded
+            }
+            Ok(Batch::ClockIsBehind) => {
+                reject_batch(half);
+                Outcome::ClockBehind
             }
             Err(error) => {
-                tracing::warn!(%error, requests = half.len(), "requests could not be admitted");
+                tracing::warn!(%error, requests = half.len(), "failed to admit requests");
                 let error = Arc::new(error);
                 for request in half {
-                    request.reply(Err(AdmissionError::Db(error.clone())));
+                    request.finish(Err(AdmissionError::Db(error.clone())));
                 }
-                false
+                Outcome::Failed
             }
         }
     };
     let (first, second) = futures::join!(half(batch), half(second));
-    first || second
+    first.max(second)
 }
 
-/// What a batch did to a key: how many of its requests were admitted, and which.
+/// The response of the database to a batch.
+enum Batch {
+    /// The admitted requests, by key.
+    Admitted(HashMap<String, KeyInBatch>),
+    /// The database's clock is too far behind; see [`LATER_BUCKETS`].
+    ClockIsBehind,
+}
+
+/// The admitted requests of one key in a batch.
 struct KeyInBatch {
-    /// The number of the batch's first request in the window, less one.
-    before: u32,
+    /// The number of positions in the window that are already assigned.
+    assigned: u32,
     window: Counted,
     digests: HashSet<Digest>,
-    /// The window's end, never later than the database sees it.
+    /// The end of the window, never later than by the database's clock.
     ends_at: Instant,
 }
 
-async fn admit_batch(pool: &Pool, requests: &[WaitingRequest]) -> Result<HashMap<String, KeyInBatch>, DbError> {
+async fn admit_batch(pool: &Pool, requests: &[WaitingRequest]) -> Result<Batch, DbError> {
     let sent_at = Instant::now();
     let keys: Vec<&str> = requests.iter().map(|request| &*request.key_id).collect();
     let digests: Vec<Uuid> = requests.iter().map(|request| request.digest.into()).collect();
-    let client = Connection::take(pool, ATTEMPT).await?;
+    let client = Connection::take(pool, ATTEMPT_TIMEOUT).await?;
     let [bucket, margin, window, step] = [BUCKET, MARGIN, WINDOW, CLOCK_STEP].map(|duration| duration.as_secs_f64());
     let rows = client
-        .query(ADMIT, &[&keys, &digests, &bucket, &margin, &window, &step])
+        .query(
+            ADMIT,
+            &[&keys, &digests, &bucket, &margin, &window, &step, &LATER_BUCKETS],
+        )
         .await?;
     let mut admitted = HashMap::with_capacity(rows.len());
     for row in rows {
+        if row.try_get("is_behind")? {
+            return Ok(Batch::ClockIsBehind);
+        }
         let used: i32 = row.try_get("used")?;
         let requests: i32 = row.try_get("requests")?;
         let resets_in = Duration::try_from_secs_f64(row.try_get("resets_in")?).unwrap_or_default();
         let digests: Vec<Uuid> = row.try_get("digests")?;
         let key = KeyInBatch {
-            before: u32::try_from(used - requests).unwrap_or(0),
+            assigned: u32::try_from(used - requests).unwrap_or(0),
             window: Counted {
                 position: u32::try_from(used).unwrap_or(u32::MAX),
                 resets_in,
@@ -190,21 +234,21 @@ async fn admit_batch(pool: &Pool, requests: &[WaitingRequest]) -> Result<HashMap
         };
         admitted.insert(row.try_get("key_id")?, key);
     }
-    Ok(admitted)
+    Ok(Batch::Admitted(admitted))
 }
 
-/// Tells each request its number, in the order in which they arrived.
+/// Sends each request its number in the window, in the order of arrival.
 ///
-/// After an attempt whose outcome is open, a nonce that is found used may have been used by that very attempt: its
-/// request is told to come again, not that it is a replay.
-fn answer(
+/// If the outcome of an earlier attempt is unknown, that attempt may have consumed the nonce. A request whose nonce was used
+/// then gets the earlier error and is not treated as a replay.
+fn finish_batch(
     requests: Vec<WaitingRequest>,
     mut keys: HashMap<String, KeyInBatch>,
     windows: &Windows,
     earlier: Option<&Arc<DbError>>,
 ) {
     for (key_id, key) in &keys {
-        windows.learn(key_id, key.window.position, key.ends_at);
+        windows.update(key_id, key.window.position, key.ends_at);
     }
     for request in requests {
         let admitted = keys
@@ -212,16 +256,16 @@ fn answer(
             .filter(|key| key.digests.contains(&request.digest));
         let outcome = match (admitted, earlier) {
             (Some(key), _) => {
-                key.before += 1;
+                key.assigned += 1;
                 Ok(Counted {
-                    position: key.before,
+                    position: key.assigned,
                     resets_in: key.window.resets_in,
                 })
             }
-            (None, Some(error)) if error.leaves_open() => Err(AdmissionError::Db(error.clone())),
+            (None, Some(error)) if error.outcome_is_unknown() => Err(AdmissionError::Db(error.clone())),
             (None, _) => Err(AdmissionError::Replayed),
         };
-        request.reply(outcome);
+        request.finish(outcome);
     }
 }
 
@@ -230,34 +274,31 @@ mod tests {
     use partner_api_store::pool::{PoolSettings, parse_url, pool};
     use tokio::net::TcpListener;
 
-    use super::super::SHARE;
-    use super::super::windows::Entered;
+    use super::super::KEY_QUOTA;
+    use super::super::windows::Enqueue;
     use super::*;
 
     #[tokio::test]
-    async fn what_nobody_waits_for_any_more_is_not_admitted() {
+    async fn an_abandoned_request_is_not_admitted() {
         let database = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("postgresql://u@{}/d", database.local_addr().unwrap());
         let pool = pool(parse_url(&url).unwrap(), &PoolSettings::default()).unwrap();
         let windows = Arc::<Windows>::default();
         let key_id: Arc<str> = "a".into();
-        let Entered::Placed(place) = windows.enter(&key_id, 1, SHARE) else {
-            panic!("there is room")
+        let Enqueue::Queued(slot) = windows.enqueue(&key_id, 1, KEY_QUOTA) else {
+            panic!("the quota is not used up")
         };
-        let (answer, outcome) = oneshot::channel();
+        let (reply, outcome) = oneshot::channel();
         let (queue, waiting) = mpsc::channel(1);
         let abandoned = WaitingRequest {
             digest: Digest::of(&key_id, "gone"),
             key_id,
-            answer: Some(answer),
-            _place: place,
+            reply: Some(reply),
+            _slot: slot,
         };
         assert!(queue.try_send(abandoned).is_ok());
         drop((outcome, queue));
         run(pool, waiting, windows, Meter::default()).await;
-        assert!(
-            database.accept().now_or_never().is_none(),
-            "it was asked of the database"
-        );
+        assert!(database.accept().now_or_never().is_none(), "the database was queried");
     }
 }

@@ -1,4 +1,4 @@
-//! Who called.
+//! The caller of an admitted request.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use partner_api_domain::grants::Grants;
 use partner_api_store::deadline::Deadline;
 use partner_api_store::directory::Key;
 
-/// The caller of an admitted request, and what of the request an endpoint may use. Only admission constructs one:
+/// The caller of an admitted request, with the request's deadline. Only admission can construct one:
 ///
 /// ```compile_fail,E0451
 /// use partner_api::gateway::Caller;
 /// use partner_api_store::{deadline::Deadline, directory::Key};
-/// fn as_somebody(key: std::sync::Arc<Key>, deadline: Deadline) -> Caller {
+/// fn impersonate(key: std::sync::Arc<Key>, deadline: Deadline) -> Caller {
 ///     Caller { key, deadline }
 /// }
 /// ```
@@ -22,22 +22,22 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The caller of a request that was admitted just now.
+    /// Creates the caller of a request that was just admitted.
     pub(super) fn admitted(key: Arc<Key>, deadline: Deadline) -> Self {
         Caller { key, deadline }
     }
 
-    /// The key that signed the request.
+    /// Returns the key that signed the request.
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// What the key's partner may see.
+    /// Returns the grants of the key's partner.
     pub fn grants(&self) -> &Grants {
         &self.key.partner.grants
     }
 
-    /// Until when the request waits for the database.
+    /// Returns the deadline of the request's waits for the database.
     pub fn deadline(&self) -> Deadline {
         self.deadline
     }

@@ -1,4 +1,4 @@
-//! How admission fares: for metrics, and for whether this replica is ready.
+//! Metrics of admission, and its health for the readiness check.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,26 +9,48 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// How long a failure is held against the database at least, where nothing but this replica's own small writes says that it
-/// is over: longer than proxies take from one look to the next.
-const HELD_AGAINST: Duration = Duration::from_secs(10);
+/// The time after the last failed batch from which a write of the replica itself ends the failure, too. It is longer than the
+/// interval of a proxy's health checks.
+const FAILURE_HOLD: Duration = Duration::from_secs(10);
 
-const TAKEN: &str = "taken";
-const FAILED: &str = "failed";
+/// The outcome of a batch, the better ones last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Outcome {
+    /// The database recorded no request, or it is unknown whether it did.
+    Failed,
+    /// The database's clock is too far behind.
+    ClockBehind,
+    /// The database recorded at least a part.
+    Succeeded,
+}
 
-/// What became of a batch.
+impl Outcome {
+    const ALL: [Outcome; 3] = [Outcome::Succeeded, Outcome::ClockBehind, Outcome::Failed];
+
+    fn label(self) -> Labels {
+        Labels {
+            outcome: match self {
+                Outcome::Failed => "failed",
+                Outcome::ClockBehind => "clock_behind",
+                Outcome::Succeeded => "succeeded",
+            },
+        }
+    }
+}
+
+/// The labels of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct Labels {
     outcome: &'static str,
 }
 
-/// What batches are measured by.
+/// The instruments of batches, and the health of admission; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Meter {
     requests: Histogram,
     took: Histogram,
-    outcomes: Family<Outcome, Counter>,
-    lately: Lately,
+    outcomes: Family<Labels, Counter>,
+    health: AdmissionHealth,
 }
 
 impl Default for Meter {
@@ -37,72 +59,71 @@ impl Default for Meter {
             requests: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0]),
             took: Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0]),
             outcomes: Family::default(),
-            lately: Lately::default(),
+            health: AdmissionHealth::default(),
         }
     }
 }
 
 impl Meter {
-    /// Makes the metrics known.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "admission_batch_requests",
-            "Requests that were admitted by one statement",
+            "Requests admitted by one statement",
             self.requests.clone(),
         );
         registry.register_with_unit(
             "admission_batch_duration",
-            "How long admitting a batch took, with its second attempt",
+            "Time to admit a batch, including its second attempt",
             Unit::Seconds,
             self.took.clone(),
         );
-        // A series that begins at 1 shows no increase.
-        for outcome in [TAKEN, FAILED] {
-            drop(self.outcomes.get_or_create(&Outcome { outcome }));
+        // Created with the value 0, because a counter that first appears with the value 1 shows no increase.
+        for outcome in Outcome::ALL {
+            drop(self.outcomes.get_or_create(&outcome.label()));
         }
         registry.register(
             "admission_batches",
-            "Batches of requests for admission: taken by the database, at least in part, or failed",
+            "Batches of requests for admission, by outcome; a batch succeeds if the database records any part of it",
             self.outcomes.clone(),
         );
     }
 
-    /// Whether the database admits.
-    pub fn lately(&self) -> &Lately {
-        &self.lately
+    /// Returns the health of admission.
+    pub fn health(&self) -> &AdmissionHealth {
+        &self.health
     }
 
-    /// Tells of a batch of so many requests; `any` of it was taken, or none.
-    pub(super) fn batch(&self, requests: usize, took: Duration, any: bool) {
+    /// Records a batch.
+    pub(super) fn record_batch(&self, requests: usize, took: Duration, outcome: Outcome) {
         self.requests.observe(requests as f64);
         self.took.observe(took.as_secs_f64());
-        let outcome = if any { TAKEN } else { FAILED };
-        self.outcomes.get_or_create(&Outcome { outcome }).inc();
-        *self.lately.failed_at() = (!any).then(Instant::now);
+        self.outcomes.get_or_create(&outcome.label()).inc();
+        *self.health.failed_at() = (outcome != Outcome::Succeeded).then(Instant::now);
     }
 }
 
-/// Whether the database admits, as far as that was tried lately.
+/// Whether admission works, judged by the last batch. Cheap to clone.
 ///
-/// A replica that is not ready gets no requests by which it could find out that all is well again. So its own small writes,
-/// which go through the same connections, count as well, some time after the failure.
+/// A replica that is not ready gets no requests, and therefore has no batch that could succeed. So a heartbeat, which uses the same
+/// connections, also ends a failure, but not before `FAILURE_HOLD` has passed.
 #[derive(Clone, Debug, Default)]
-pub struct Lately(Arc<Mutex<Option<Instant>>>);
+pub struct AdmissionHealth(Arc<Mutex<Option<Instant>>>);
 
-impl Lately {
-    /// How long ago a batch failed of which nothing was taken, if the database has taken nothing since.
-    pub fn failing(&self) -> Option<Duration> {
+impl AdmissionHealth {
+    /// Returns the time since the last batch failed, or `None` if the database has recorded anything since.
+    pub fn failing_for(&self) -> Option<Duration> {
         self.failed_at().map(|at| at.elapsed())
     }
 
-    /// The database took something else that was written.
-    pub fn wrote(&self) {
-        self.wrote_at(Instant::now());
+    /// Records that the database accepted a write other than a batch.
+    pub fn record_write(&self) {
+        self.record_write_at(Instant::now());
     }
 
-    fn wrote_at(&self, now: Instant) {
+    fn record_write_at(&self, now: Instant) {
         let mut failed_at = self.failed_at();
-        if failed_at.is_some_and(|at| now.saturating_duration_since(at) >= HELD_AGAINST) {
+        if failed_at.is_some_and(|at| now.saturating_duration_since(at) >= FAILURE_HOLD) {
             *failed_at = None;
         }
     }
@@ -117,19 +138,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_batch_is_forgotten_by_the_next_one_and_by_other_writes_only_after_a_while() {
+    fn a_failure_ends_with_the_next_batch_or_with_another_write_after_a_while() {
         let meter = Meter::default();
-        let lately = meter.lately();
-        assert_eq!(lately.failing(), None);
-        meter.batch(3, Duration::ZERO, false);
-        assert!(lately.failing().is_some());
-        meter.batch(3, Duration::ZERO, true);
-        assert_eq!(lately.failing(), None);
+        let health = meter.health();
+        assert_eq!(health.failing_for(), None);
+        meter.record_batch(3, Duration::ZERO, Outcome::Failed);
+        assert!(health.failing_for().is_some());
+        meter.record_batch(3, Duration::ZERO, Outcome::Succeeded);
+        assert_eq!(health.failing_for(), None);
 
-        meter.batch(3, Duration::ZERO, false);
-        lately.wrote();
-        assert!(lately.failing().is_some());
-        lately.wrote_at(Instant::now() + HELD_AGAINST);
-        assert_eq!(lately.failing(), None);
+        meter.record_batch(3, Duration::ZERO, Outcome::ClockBehind);
+        health.record_write();
+        assert!(health.failing_for().is_some());
+        health.record_write_at(Instant::now() + FAILURE_HOLD);
+        assert_eq!(health.failing_for(), None);
     }
 }

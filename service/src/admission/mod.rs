@@ -1,9 +1,9 @@
-//! Admission: a nonce once, and the key's rate window, exact across all replicas.
+//! Admission: consumes each nonce once, and counts requests in the rate-limit windows of their keys, exactly across all replicas.
 //!
-//! One statement admits every request that arrived while the previous one ran, and is sent at once when idle, so that
-//! the flush of its commit is shared. It is a transaction of its own: no nonce stays uncommitted while anything else is
-//! waited for, so nobody can make another's admission wait. A request that fails after its admission has burnt a nonce,
-//! which costs a retry nothing: it carries a new one anyway.
+//! One statement admits every request that arrived while the previous statement ran, so that requests share the flush of a
+//! commit; an idle replica sends it at once. The statement is its own transaction: no nonce stays uncommitted during another wait,
+//! so no request can block the admission of another. If a request fails after its admission, its nonce has been consumed. Retries
+//! are unaffected because each uses a new nonce.
 
 mod batch;
 mod caller;
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 pub use self::caller::Caller;
-pub use self::meter::{Lately, Meter};
+pub use self::meter::{AdmissionHealth, Meter};
 
 use partner_api_store::DbError;
 use partner_api_store::deadline::Deadline;
@@ -28,25 +28,25 @@ use partner_api_store::directory::Key;
 
 use self::batch::WaitingRequest;
 use self::nonces::{Digest, NonceMemory};
-use self::windows::{Entered, Windows};
+use self::windows::{Enqueue, Windows};
 use partner_api_gateway::RateLimitStatus;
 
-/// The fixed window of a key (LIM-1).
+/// The length of a key's fixed rate-limit window (LIM-1).
 pub const WINDOW: Duration = Duration::from_secs(60);
 
-/// Requests that may wait for a batch; more are turned away with 503.
+/// The maximum number of requests that wait for a batch; further ones get a 503.
 const QUEUE: usize = 10_000;
 
-/// The most of them that one key may have, those included that are recorded behind their answers.
-const SHARE: usize = QUEUE / 4;
+/// The part of the queue that one key may use, including requests that are recorded after their responses.
+const KEY_QUOTA: usize = QUEUE / 4;
 
-/// How a request's nonce and count are kept (`x-admission`).
+/// Where a request's nonce and count are recorded before the endpoint runs (`x-admission`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// In the database before the endpoint runs.
-    Recorded,
-    /// In the process's memory, and in the database behind the answer.
-    Behind,
+    /// In the database.
+    Database,
+    /// In the process's memory; the database follows after the response.
+    Memory,
 }
 
 /// Why a request was not admitted.
@@ -55,18 +55,21 @@ pub enum AdmissionError {
     /// The nonce was used before.
     #[error("the nonce was used before")]
     Replayed,
-    /// This replica, or this key's share of it, has no room for more.
+    /// The queue of this replica, or the key's quota of it, is full.
     #[error("too many requests wait for admission")]
     Busy,
-    /// The nonce could not be recorded, or nobody knows whether it was.
-    #[error("the database did not admit it: {0}")]
+    /// The nonce was not recorded, or it is unknown whether it was.
+    #[error("failed to record the nonce in the database: {0}")]
     Db(Arc<DbError>),
-    /// No answer by the request's deadline.
-    #[error("admission took too long")]
+    /// The request was not admitted by its deadline.
+    #[error("the request was not admitted by its deadline")]
     TimedOut,
+    /// The database's clock was set back too far to recognize used nonces.
+    #[error("the database's clock was set back too far to recognize used nonces")]
+    ClockBehind,
 }
 
-/// The outcome of admission: the nonce is used up, and the request is counted.
+/// The outcome of admission: the nonce is consumed, and the request is counted.
 #[derive(Debug)]
 pub struct Admitted {
     /// The key's rate-limit status.
@@ -75,7 +78,7 @@ pub struct Admitted {
     pub caller: Option<Caller>,
 }
 
-/// A request's number in its window.
+/// A request's number in its window, and the time until the window ends.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     position: u32,
@@ -90,8 +93,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Starts admitting through `pool`, which should be this one's own: a read must not wait behind writes to be let in.
-    /// What becomes of batches, `meter` is told.
+    /// Starts admission. It should have its own `pool`, so that admission does not wait behind other writes. `meter` records the
+    /// batches.
     pub fn start(pool: Pool, meter: Meter) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let windows = Arc::new(Windows::default());
@@ -103,13 +106,12 @@ impl Admission {
         }
     }
 
-    /// Admits one request of `key`: its nonce is used up, and it is counted.
+    /// Admits a request of `key`: consumes its nonce and counts it.
     ///
-    /// If the key is known to be over its limit, the answer comes from memory and the nonce is recorded after the response. Such
-    /// a request takes neither a connection nor a place in anybody's queue.
+    /// If the key is known to be over its limit, the outcome comes from memory and the nonce is recorded after the response.
     ///
     /// # Errors
-    /// When the nonce was used before, or could not be recorded by the `deadline`.
+    /// If the nonce was used before, or was not recorded by the `deadline`.
     pub async fn admit(
         &self,
         key: Arc<Key>,
@@ -138,24 +140,42 @@ impl Admission {
         if !self.memory.insert(digest, Instant::now()) {
             return Err(AdmissionError::Replayed);
         }
-        if durability == Durability::Behind {
+        let counted = self.count_new(key, digest, durability, deadline).await;
+        // A request that was not admitted has not consumed its nonce, as far as this replica knows.
+        if counted
+            .as_ref()
+            .is_err_and(|error| !matches!(error, AdmissionError::Replayed))
+        {
+            self.memory.remove(digest);
+        }
+        counted
+    }
+
+    async fn count_new(
+        &self,
+        key: &Key,
+        digest: Digest,
+        durability: Durability,
+        deadline: Deadline,
+    ) -> Result<Counted, AdmissionError> {
+        if durability == Durability::Memory {
             let counted = self.windows.count(&key.id);
-            self.record_behind(key, digest);
+            self.record_later(key, digest);
             return Ok(counted);
         }
-        match self.windows.enter(&key.id, key.rate_limit, SHARE) {
-            Entered::Exceeded(counted) => {
-                self.record_behind(key, digest);
+        match self.windows.enqueue(&key.id, key.rate_limit, KEY_QUOTA) {
+            Enqueue::OverLimit(counted) => {
+                self.record_later(key, digest);
                 Ok(counted)
             }
-            Entered::Crowded => Err(AdmissionError::Busy),
-            Entered::Placed(place) => {
-                let (answer, outcome) = oneshot::channel();
+            Enqueue::QuotaExhausted => Err(AdmissionError::Busy),
+            Enqueue::Queued(slot) => {
+                let (reply, outcome) = oneshot::channel();
                 let waiting = WaitingRequest {
                     key_id: key.id.clone(),
                     digest,
-                    answer: Some(answer),
-                    _place: place,
+                    reply: Some(reply),
+                    _slot: slot,
                 };
                 self.queue.try_send(waiting).map_err(|_| AdmissionError::Busy)?;
                 let outcome = deadline.within(outcome).await.ok_or(AdmissionError::TimedOut)?;
@@ -164,23 +184,24 @@ impl Admission {
         }
     }
 
-    /// Requests that wait for a batch, those included that are recorded behind their answers.
+    /// Returns the number of requests that wait for a batch, including those that are recorded after their responses.
     pub fn waiting(&self) -> usize {
         self.queue.max_capacity() - self.queue.capacity()
     }
 
-    fn record_behind(&self, key: &Key, digest: Digest) {
-        let behind = self.windows.place(&key.id, SHARE).map(|place| WaitingRequest {
+    /// Queues a nonce that is recorded after the response.
+    fn record_later(&self, key: &Key, digest: Digest) {
+        let request = self.windows.slot(&key.id, KEY_QUOTA).map(|slot| WaitingRequest {
             key_id: key.id.clone(),
             digest,
-            answer: None,
-            _place: place,
+            reply: None,
+            _slot: slot,
         });
-        if behind.is_none_or(|behind| self.queue.try_send(behind).is_err()) {
+        if request.is_none_or(|request| self.queue.try_send(request).is_err()) {
             tracing::warn!(
                 key_id = &*key.id,
-                "the key's share of the admission queue is full, or all of it: a nonce is kept in this replica's memory only; \
-                 see whether the database keeps up"
+                "the admission queue, or the key's quota of it, is full; a nonce is stored only in this replica's memory; check \
+                 the database's load"
             );
         }
     }

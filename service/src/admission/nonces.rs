@@ -1,9 +1,13 @@
-//! Used nonces: in the process's memory, and in a WAL-logged table partitioned by time.
+//! Used nonces, in the process's memory and in a table that is partitioned by time.
 //!
-//! A nonce is written into the time bucket of its use, and looked up in the bucket before. A use that was not committed yet
-//! when the next bucket began could not be seen there, so in the last [`MARGIN`] of a bucket a nonce is written into the next
-//! one, too: uniqueness rests on the primary key alone, across all replicas, whatever their clocks say (the database's clock
-//! names the bucket).
+//! A nonce is inserted into the current time bucket and looked up in the previous one. The lookup cannot see a nonce that is not
+//! committed yet when the next bucket begins. So during the last [`MARGIN`] of a bucket a nonce is also inserted into the next
+//! bucket. The primary key then detects replays across the boundary. The database's clock determines the bucket, so the clocks
+//! of replicas do not matter.
+//!
+//! If the database's clock steps back, or a standby whose clock is behind is promoted, nonces that were used before are in later
+//! buckets. So a nonce is also looked up in the next [`LATER_BUCKETS`], which covers every step up to [`BUCKET`]. If there are
+//! nonces in even later buckets, the step was too large for these lookups, and nothing is admitted until the clock is correct.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -15,31 +19,36 @@ use uuid::Uuid;
 
 use partner_api_store::partitions::Partitioned;
 
-/// The length of a time bucket, and the least time for which a nonce is remembered (KEY-6): longer than all the time that a
-/// request can be under way and its timestamp still valid.
+/// The length of a time bucket, and the minimum time for which a nonce is remembered (KEY-6). It is longer
+/// than the 600 s for which a timestamp can be valid (SIG-5), plus the time to process a request.
 pub const BUCKET: Duration = Duration::from_secs(900);
 
-/// The end of a bucket in which nonces are written into the next one, too: much longer than an admission that is answered.
+/// The last part of a bucket, in which nonces are also inserted into the next bucket. It is much longer than the timeout of an
+/// admission.
 pub const MARGIN: Duration = Duration::from_secs(30);
 
-/// How often partitions are looked after.
+/// The number of later buckets in which a nonce is looked up. The admission statement has a lookup for each. After a step of at most
+/// [`BUCKET`], a nonce is in the next bucket, or if it was used during the last [`MARGIN`] of that one, also in the second.
+pub const LATER_BUCKETS: i64 = 2;
+
+/// The interval of partition maintenance.
 pub const MAINTENANCE: Duration = Duration::from_secs(60);
 
-/// The partitions of `used_nonces`: one for each bucket.
+/// The partitions of `used_nonces`, one per bucket.
 pub const PARTITIONS: Partitioned = Partitioned {
     table: "used_nonces",
     column: "bucket",
     length: Some(BUCKET),
-    // An hour in which maintenance may fail without harm.
+    // Maintenance may fail for an hour without harm.
     ahead: 6,
-    // The one before the last full bucket is kept against clocks that are set back.
-    kept: 1,
+    // The bucket before the previous one is retained in case the database's clock is set back.
+    retained: 1,
     digits: (|bucket| bucket.to_string(), |digits| digits.parse().ok()),
     begins: |bucket| bucket.to_string(),
     lock: 0x6e6f_6e63_6573,
 };
 
-/// What is kept of a nonce: the first 16 bytes of SHA-256 over the key's id, a zero byte, and the nonce.
+/// The stored form of a nonce: the first 16 bytes of SHA-256 over the key ID, a zero byte, and the nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Digest(Uuid);
 
@@ -68,8 +77,8 @@ impl From<Uuid> for Digest {
     }
 }
 
-/// Nonces that this process has seen, for requests that are answered without the database, and to refuse a replay
-/// before it costs a query. Kept for one to two bucket lengths, as half of their digest.
+/// The nonces that this process has received. It detects replays of requests that are admitted without the database, and saves a
+/// query for other replays. Each nonce is stored for one to two bucket lengths, as half of its digest.
 #[derive(Debug)]
 pub(super) struct NonceMemory(Mutex<Generations>);
 
@@ -91,7 +100,7 @@ impl Default for NonceMemory {
 }
 
 impl NonceMemory {
-    /// Notes a use; returns whether it is the first one known of.
+    /// Inserts a nonce; returns whether it is new.
     pub fn insert(&self, digest: Digest, now: Instant) -> bool {
         let (half, _) = digest.0.as_u64_pair();
         let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,6 +110,14 @@ impl NonceMemory {
         }
         !generations.previous.contains(&half) && generations.current.insert(half)
     }
+
+    /// Removes the nonce of a request that was not admitted. The database decides whether it was used.
+    pub fn remove(&self, digest: Digest) {
+        let (half, _) = digest.0.as_u64_pair();
+        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        generations.current.remove(&half);
+        generations.previous.remove(&half);
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nonce_is_fresh_once_per_key() {
+    fn a_nonce_is_new_once_per_key() {
         let memory = NonceMemory::default();
         let insert = |key_id, nonce| memory.insert(Digest::of(key_id, nonce), Instant::now());
         assert!(insert("a", "0123456789abcdef"));
@@ -118,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nonce_is_remembered_for_at_least_a_buckets_length() {
+    fn a_nonce_is_remembered_for_at_least_the_length_of_a_bucket() {
         let (memory, began) = (NonceMemory::default(), Instant::now());
         let nonce = Digest::of("a", "0123456789abcdef");
         let used = began + BUCKET - Duration::from_secs(1);

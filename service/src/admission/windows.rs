@@ -1,5 +1,5 @@
-//! The rate windows as this process knows them: for requests that must be answered without the database, and to refuse what
-//! is over its limit before it costs anything.
+//! The rate-limit windows known to this process. They count requests that are admitted without the database, and reject requests
+//! over the limit without a query.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,41 +8,42 @@ use tokio::time::Instant;
 
 use super::{Counted, WINDOW};
 
-/// A key's window.
+/// The window of a key.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     ends_at: Instant,
-    /// Requests counted here and learnt of, whichever is more.
+    /// The requests counted by this process or by the database, whichever is more.
     used: u32,
-    /// Requests that the database has counted in this window.
+    /// The requests that the database has counted in this window.
     confirmed: u32,
-    /// Requests that wait for a batch.
+    /// The requests that wait for a batch.
     waiting: u32,
 }
 
 type ByKey = HashMap<Arc<str>, Window>;
 
-/// Windows by key.
+/// The windows of all keys.
 #[derive(Debug, Default)]
 pub(super) struct Windows(Arc<Mutex<ByKey>>);
 
-/// What a request finds that wants to wait for a batch.
-pub(super) enum Entered {
-    /// It may wait.
-    Placed(QueuePlace),
-    /// The database has counted as many as the key may send, or more wait than it may send in this window and the next.
-    Exceeded(Counted),
-    /// The key's share of the queue is taken.
-    Crowded,
+/// The result of adding a request to the queue for a batch.
+pub(super) enum Enqueue {
+    /// The request may join the queue.
+    Queued(QueueSlot),
+    /// The key is over its limit: the database has counted as many requests as the limit allows, or more requests wait than the
+    /// limit allows in this window and the next.
+    OverLimit(Counted),
+    /// The key's quota of the queue is used up.
+    QuotaExhausted,
 }
 
-/// A waiting request's place among its key's; left when it is dropped.
-pub(super) struct QueuePlace {
+/// The slot of a waiting request in its key's quota of the queue, released when it is dropped.
+pub(super) struct QueueSlot {
     key_id: Arc<str>,
     windows: Arc<Mutex<ByKey>>,
 }
 
-impl Drop for QueuePlace {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(window) = windows.get_mut(&self.key_id) {
@@ -52,7 +53,7 @@ impl Drop for QueuePlace {
 }
 
 impl Windows {
-    /// Counts a request that is answered without the database.
+    /// Counts a request that is admitted without the database; returns its number.
     pub fn count(&self, key_id: &Arc<str>) -> Counted {
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,55 +65,55 @@ impl Windows {
         }
     }
 
-    /// Lets a request wait for a batch, unless that is known to be useless or unfair: of one key, no more wait than could
-    /// be admitted in this window and the next (with some room for a limit of a few: what waits may be replays), and never
-    /// more than `share`.
-    pub fn enter(&self, key_id: &Arc<str>, limit: u32, share: usize) -> Entered {
-        const ROOM: u32 = 16;
+    /// Checks whether a request may join the queue for a batch, and takes a slot for it. At most `quota` requests of a key may
+    /// wait, and at most as many as could be admitted in this window and the next. `SLACK` raises the latter for small limits,
+    /// because some of the waiting requests may be replays.
+    pub fn enqueue(&self, key_id: &Arc<str>, limit: u32, quota: usize) -> Enqueue {
+        const SLACK: u32 = 16;
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let window = window(&mut windows, key_id, now);
-        let ahead = if window.waiting >= limit.saturating_mul(2).saturating_add(ROOM) {
+        let ahead = if window.waiting >= limit.saturating_mul(2).saturating_add(SLACK) {
             window.waiting
         } else {
             0
         };
         if window.confirmed >= limit || ahead > 0 {
-            return Entered::Exceeded(Counted {
+            return Enqueue::OverLimit(Counted {
                 position: window.confirmed.saturating_add(ahead).saturating_add(1),
                 resets_in: window.ends_at - now,
             });
         }
-        if window.waiting as usize >= share {
-            return Entered::Crowded;
+        if window.waiting as usize >= quota {
+            return Enqueue::QuotaExhausted;
         }
-        Entered::Placed(self.add(window, key_id))
+        Enqueue::Queued(self.take_slot(window, key_id))
     }
 
-    /// A place for a nonce that is recorded behind its answer; `None` when the key has its `share` of the queue.
-    pub fn place(&self, key_id: &Arc<str>, share: usize) -> Option<QueuePlace> {
+    /// Takes a slot for a nonce that is recorded after the response. Returns `None` if the key's `quota` is used up.
+    pub fn slot(&self, key_id: &Arc<str>, quota: usize) -> Option<QueueSlot> {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let window = window(&mut windows, key_id, Instant::now());
-        ((window.waiting as usize) < share).then(|| self.add(window, key_id))
+        ((window.waiting as usize) < quota).then(|| self.take_slot(window, key_id))
     }
 
-    fn add(&self, window: &mut Window, key_id: &Arc<str>) -> QueuePlace {
+    fn take_slot(&self, window: &mut Window, key_id: &Arc<str>) -> QueueSlot {
         window.waiting += 1;
-        QueuePlace {
+        QueueSlot {
             key_id: key_id.clone(),
             windows: self.0.clone(),
         }
     }
 
-    /// Learns what the database counted, all replicas together, in the window that ends at `ends_at` or a little later.
+    /// Updates a key's window with the count of all replicas in the database, for the window that ends at `ends_at` or a little
+    /// later.
     ///
-    /// Requests that were counted here and are still on their way to the database must not be forgotten: in the same
-    /// window the larger number holds.
-    pub fn learn(&self, key_id: &str, confirmed: u32, ends_at: Instant) {
-        /// Two views of one window differ by the way to the database and back.
+    /// Within the same window the larger count wins, because requests counted here may not have reached the database yet.
+    pub fn update(&self, key_id: &str, confirmed: u32, ends_at: Instant) {
+        /// The ends of one window, as computed for two batches, differ by the round trip to the database.
         const SAME_WINDOW: std::time::Duration = std::time::Duration::from_secs(5);
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let learnt = Window {
+        let updated = Window {
             ends_at,
             used: confirmed,
             confirmed,
@@ -130,17 +131,17 @@ impl Windows {
             Some(window) => {
                 *window = Window {
                     waiting: window.waiting,
-                    ..learnt
+                    ..updated
                 };
             }
             None => {
-                windows.insert(key_id.into(), learnt);
+                windows.insert(key_id.into(), updated);
             }
         }
     }
 }
 
-/// A key's window at this moment; a new one where the last has run out.
+/// Returns the current window of a key, which is a new one if the last has ended.
 fn window<'w>(windows: &'w mut ByKey, key_id: &Arc<str>, now: Instant) -> &'w mut Window {
     let opened = Window {
         ends_at: now + WINDOW,
@@ -165,21 +166,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_counts_from_one_and_learns_what_other_replicas_counted() {
+    fn a_window_counts_from_one_and_adopts_the_count_of_all_replicas() {
         let (windows, now) = (Windows::default(), Instant::now());
         let (k, other): (Arc<str>, Arc<str>) = ("k".into(), "other".into());
         assert_eq!(windows.count(&k).position, 1);
         assert_eq!(windows.count(&k).position, 2);
         assert_eq!(windows.count(&other).position, 1);
-        windows.learn("k", 7, now + Duration::from_millis(59_900));
+        windows.update("k", 7, now + Duration::from_millis(59_900));
         assert_eq!(windows.count(&k).position, 8);
-        windows.learn("k", 3, now + Duration::from_millis(59_800));
+        windows.update("k", 3, now + Duration::from_millis(59_800));
         assert_eq!(
             windows.count(&k).position,
             9,
-            "a smaller number of the same window is older"
+            "a smaller count of the same window is older"
         );
-        windows.learn("k", 1, now + Duration::from_secs(20));
+        windows.update("k", 1, now + Duration::from_secs(20));
         let Counted { position, resets_in } = windows.count(&k);
         assert_eq!(position, 2, "another window is adopted");
         assert!(resets_in <= Duration::from_secs(20));
@@ -187,29 +188,32 @@ mod tests {
 
     /// KEY-10
     #[test]
-    fn only_what_the_database_has_counted_refuses_and_a_key_has_a_share_of_the_queue() {
+    fn only_the_count_of_the_database_rejects_and_a_key_has_a_quota_of_the_queue() {
         let windows = Windows::default();
         let k: Arc<str> = "k".into();
         for _ in 0..100 {
             windows.count(&k);
         }
-        let places: Vec<Entered> = (0..20).map(|_| windows.enter(&k, 2, 1_000)).collect();
-        assert!(places.iter().all(|entered| matches!(entered, Entered::Placed(_))));
-        let Entered::Exceeded(counted) = windows.enter(&k, 2, 1_000) else {
-            panic!("more wait than it may send in two windows")
+        let slots: Vec<Enqueue> = (0..20).map(|_| windows.enqueue(&k, 2, 1_000)).collect();
+        assert!(slots.iter().all(|slot| matches!(slot, Enqueue::Queued(_))));
+        let Enqueue::OverLimit(counted) = windows.enqueue(&k, 2, 1_000) else {
+            panic!("more requests wait than two windows allow")
         };
         assert_eq!(counted.position, 21);
-        assert!(matches!(windows.enter(&k, 60, 20), Entered::Crowded), "the share");
-        assert!(windows.place(&k, 20).is_none() && windows.place(&k, 21).is_some());
-        drop(places);
-        assert!(matches!(windows.enter(&k, 2, 1_000), Entered::Placed(_)));
-        windows.learn("k", 2, Instant::now() + Duration::from_secs(30));
-        let Entered::Exceeded(counted) = windows.enter(&k, 2, 1_000) else {
+        assert!(
+            matches!(windows.enqueue(&k, 60, 20), Enqueue::QuotaExhausted),
+            "the quota is used up"
+        );
+        assert!(windows.slot(&k, 20).is_none() && windows.slot(&k, 21).is_some());
+        drop(slots);
+        assert!(matches!(windows.enqueue(&k, 2, 1_000), Enqueue::Queued(_)));
+        windows.update("k", 2, Instant::now() + Duration::from_secs(30));
+        let Enqueue::OverLimit(counted) = windows.enqueue(&k, 2, 1_000) else {
             panic!("over its limit")
         };
         assert_eq!(counted.position, 3);
         assert!(
-            matches!(windows.enter(&k, 3, 1_000), Entered::Placed(_)),
+            matches!(windows.enqueue(&k, 3, 1_000), Enqueue::Queued(_)),
             "the limit was raised"
         );
     }

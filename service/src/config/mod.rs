@@ -1,5 +1,5 @@
-//! The configuration. Flags override environment variables, these override the TOML file, and that overrides the
-//! defaults. All are resolved once, into one [`Config`].
+//! The configuration. Flags override environment variables, which override the TOML file, which overrides the defaults. All sources
+//! are resolved once, into one [`Config`].
 
 use std::{
     env, fs, io,
@@ -10,7 +10,7 @@ use bounded_listener::tls::TlsFiles;
 use partner_api_signing::KeyId;
 use partner_api_store::pool::{self, PoolSettings};
 use partner_api_store::secrets::{Derived, MASTER_KEY_VARIABLE, MasterKey, MasterKeyError};
-use partner_api_store::standby::SMALLEST_LAG;
+use partner_api_store::standby::MIN_LAG_LIMIT;
 use thiserror::Error;
 use url::Url;
 
@@ -34,13 +34,13 @@ use crate::{
 
 /// The environment variable that names the configuration file.
 const CONFIG_VARIABLE: &str = "PARTNER_API_CONFIG";
-/// The largest pool: beyond it, Postgres itself is the bottleneck.
-const LARGEST_POOL: usize = 1000;
-/// Reports that a replica renders in parallel by default.
+/// The maximum size of the pool. Beyond it, PostgreSQL itself is the bottleneck.
+const MAX_POOL_SIZE: usize = 1000;
+/// The default number of reports that a replica renders in parallel.
 const RENDERERS: usize = if cfg!(feature = "render") { 1 } else { 0 };
 
-/// The most days that the request log may be kept (SVC-8): each is a partition.
-const MOST_REQUEST_LOG_DAYS: u32 = 3650;
+/// The maximum retention of the request log in days (SVC-8). Each day is a partition.
+const MAX_REQUEST_LOG_DAYS: u32 = 3650;
 
 /// An error in the configuration.
 #[derive(Debug, Error)]
@@ -58,7 +58,7 @@ pub enum ConfigError {
     Toml {
         /// The file.
         path: String,
-        /// The line and what is wrong there.
+        /// The line and its error.
         reason: String,
     },
     /// An environment variable's value is not valid.
@@ -114,7 +114,7 @@ pub enum MasterKeySource {
 /// The whole configuration, resolved and checked. Its debug output shows no secret.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Every option with its default applied.
+    /// All options with their defaults applied.
     pub options: Options,
     /// The database.
     pub database: Database,
@@ -131,10 +131,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// The configuration of `serve` and `migrate`, from the flags, this process's environment and the file.
+    /// Reads the configuration of `serve` and `migrate` from the flags, this process's environment and the file.
     ///
     /// # Errors
-    /// What is wrong, and in which source.
+    /// If a setting is invalid; the error names its source.
     pub fn load(args: &ServeArgs) -> Result<Self, ConfigError> {
         let variable = |name: &str| env::var(name).ok();
         let path = args
@@ -165,7 +165,8 @@ impl Config {
                 return Err(ConfigError::option(option, reason));
             }
         }
-        // The key and its file count as one option: the source decides, and within the environment the key does.
+        // The key and its file count as one option. The first source that sets either of them is used. In the environment, the key
+        // takes precedence.
         let master_key = flags
             .master_key_file
             .clone()
@@ -194,7 +195,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The pool's settings.
+    /// Returns the pool's settings.
     #[must_use]
     pub fn pool_settings(&self) -> PoolSettings {
         PoolSettings {
@@ -257,25 +258,25 @@ impl Config {
         }
         if let Some(read) = &self.read_database {
             pool::parse_url(read.url.expose()).map_err(|error| ConfigError::option("--read-database-url", error))?;
-            if *read.max_lag < SMALLEST_LAG {
-                let reason = format!("expected {SMALLEST_LAG:?} or more");
+            if *read.max_lag < MIN_LAG_LIMIT {
+                let reason = format!("expected {MIN_LAG_LIMIT:?} or more");
                 return Err(ConfigError::option("--read-max-lag", reason));
             }
         }
-        if !(1..=LARGEST_POOL).contains(&options.pool_size) {
+        if !(1..=MAX_POOL_SIZE).contains(&options.pool_size) {
             return Err(ConfigError::option(
                 "--pool-size",
-                format!("expected 1 to {LARGEST_POOL}"),
+                format!("expected 1 to {MAX_POOL_SIZE}"),
             ));
         }
         if options.renderers > RENDERERS && !cfg!(feature = "render") {
             let reason = "this program was built without rendering (feature `render`); leave it to other replicas";
             return Err(ConfigError::option("--renderers", reason));
         }
-        if !(1..=MOST_REQUEST_LOG_DAYS).contains(&options.request_log_days) {
+        if !(1..=MAX_REQUEST_LOG_DAYS).contains(&options.request_log_days) {
             return Err(ConfigError::option(
                 "--request-log-days",
-                format!("expected 1 to {MOST_REQUEST_LOG_DAYS}"),
+                format!("expected 1 to {MAX_REQUEST_LOG_DAYS}"),
             ));
         }
         logging::filter(&options.log_level).map_err(|error| ConfigError::option("--log-level", error))?;

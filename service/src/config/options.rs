@@ -13,10 +13,10 @@ use super::{Hidden, MaybeListen, PublicReportUrl, Span, Switch, sources};
 use crate::logging::LogFormat;
 use partner_api_store::pool::{self, PoolSettings};
 
-/// Generates [`Layer`], [`Options`] and the table of what help and sample say of an option that has no default.
+/// Generates [`Layer`], [`Options`], and a table of the texts that the help and the sample show for options without a default.
 ///
-/// `default` gives an option a default value. `none` declares an option that may stay unset, says what then happens, and
-/// `like` gives the sample an example.
+/// `default` declares a default value. `none` declares an option without a default, with a text about its behavior when it
+/// is unset. `like` declares an example for the sample.
 macro_rules! options {
     ($($heading:literal {
         $(
@@ -77,12 +77,12 @@ macro_rules! options {
             }
         }
 
-        /// For each option without a default value: what happens while it is unset.
+        /// The behavior of each option without a default while it is unset.
         pub(super) const UNSET: &[(&str, &str)] = &[
             $($(unset!($mode $name, $default)),+),+
         ];
 
-        /// An example for each option without a default value.
+        /// Returns an example for each option without a default value.
         #[cfg(test)]
         pub(super) fn examples() -> toml::Table {
             let mut examples = toml::Table::new();
@@ -119,9 +119,12 @@ options! {
     "Service" {
         /// Address and port to listen on; port 0 picks a free port
         listen: SocketAddr as "ADDRESS:PORT", default (Ipv4Addr::LOCALHOST, 8080).into();
-        /// Address and port of the internal listener: /live, /ready, /metrics and the page for inspectors, without TLS. Choose
-        /// an address that only operators can reach. Port 0 picks a free port; off disables the listener
+        /// Address and port of the internal listener: /live, /ready and /metrics, without TLS. Choose an address that only
+        /// operators can reach. Port 0 picks a free port; off disables the listener
         internal_listen: MaybeListen as "ADDRESS:PORT|off", default MaybeListen::At((Ipv4Addr::LOCALHOST, 9464).into());
+        /// Address and port of the listener of the page for inspectors, without TLS. Choose an address that only a proxy with
+        /// TLS, or only the operator's own network, can reach. Port 0 picks a free port; off disables the listener
+        inspectors_listen: MaybeListen as "ADDRESS:PORT|off", default MaybeListen::At((Ipv4Addr::LOCALHOST, 9466).into());
         /// Base URL under which partners reach the service; links to files start with it
         public_url: String as "URL", none "http://, or https:// with --tls-certificate, and the address of --listen",
             like "https://api.example.org";
@@ -167,7 +170,7 @@ options! {
             none "searched on the PATH, with pg_config and in Debian's and Homebrew's folders", like "/usr/lib/postgresql/17/bin";
         /// Database connections for requests, 1 to 1000
         pool_size: usize as "NUMBER", default PoolSettings::default().size;
-        /// Maximum wait of a request for a database connection; then it is answered with 503
+        /// Maximum wait of a request for a database connection; after that, the response is 503
         pool_wait: Span as "TIME", default pool::POOL_WAIT.into();
         /// Maximum run time of one statement in PostgreSQL
         statement_timeout: Span as "TIME", default pool::STATEMENT_TIMEOUT.into();
@@ -177,13 +180,13 @@ options! {
         ip_limit: u32 as "NUMBER", default 1200;
         /// Proxies whose X-Forwarded-For header is trusted, as CIDR blocks separated by commas
         trusted_proxies: Vec<IpNet> as "CIDR,..." [value_delimiter = ','], none "none", like vec!["10.0.0.0/8"];
-        /// Time limit for receiving a request's body; then it is answered with 408
+        /// Time limit for receiving a request's body; after that, the response is 408
         body_timeout: Span as "TIME", default Span::secs(30);
-        /// Time limit for answering a request once it has been read; then it is answered with 503
+        /// Time limit for processing a request once it has been read; after that, the response is 503
         request_timeout: Span as "TIME", default Span::secs(15);
         /// Time for running requests to finish after SIGTERM or Ctrl-C
         shutdown_deadline: Span as "TIME", default Span::secs(20);
-        /// Time before the shutdown in which /ready answers 503 and requests are still served, so that load balancers can
+        /// Time before the shutdown in which /ready returns 503 and requests are still served, so that load balancers can
         /// move their traffic; a second signal ends it
         drain: Span as "TIME", none "none", like "10s";
         #[cfg_attr(

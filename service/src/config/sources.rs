@@ -62,7 +62,7 @@ impl Layer {
     /// Reads the text of a configuration file.
     ///
     /// # Errors
-    /// The line and what is wrong with it. For an unknown key, its name and the known ones.
+    /// If the text is not valid. The message has the line and the error; for an unknown key, its name and the known ones.
     pub fn from_toml(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| {
             // The error's own text would show the line, which may hold a secret.
@@ -83,7 +83,7 @@ pub(super) fn describe(argument: Arg) -> Arg {
     argument.help(help)
 }
 
-/// An option's default as text: its value, or what happens while it is unset.
+/// Returns an option's default as text: its value, or its behavior while it is unset.
 pub(super) fn default_of(option: &str) -> Option<String> {
     let (_, unset) = UNSET.iter().find(|(name, _)| *name == option)?;
     if !unset.is_empty() {
@@ -96,12 +96,12 @@ pub(super) fn default_of(option: &str) -> Option<String> {
     })
 }
 
-/// `PARTNER_API_POOL_SIZE` for `pool_size`.
+/// Returns the name of an option's environment variable: `PARTNER_API_POOL_SIZE` for `pool_size`.
 pub(super) fn variable_name(option: &str) -> String {
     format!("{PREFIX}{}", option.to_ascii_uppercase())
 }
 
-/// Why clap rejects a value, without the value.
+/// Returns the reason why clap rejects a value, without the value.
 fn reason(error: &clap::Error) -> String {
     use clap::error::{ContextKind, ContextValue};
     if let Some(cause) = std::error::Error::source(error) {

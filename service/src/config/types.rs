@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use partner_api_domain::report_link;
 
-/// A duration longer than zero, written as `250ms`, `5s` or `1m 30s`.
+/// A positive duration, written as `250ms`, `5s` or `1m 30s`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(Duration);
 
@@ -95,7 +95,7 @@ pub enum MaybeListen {
 }
 
 impl MaybeListen {
-    /// The address, if there is one.
+    /// Returns the address, if there is one.
     #[must_use]
     pub fn address(self) -> Option<SocketAddr> {
         match self {
@@ -144,7 +144,7 @@ pub enum PublicReportUrl {
 }
 
 impl PublicReportUrl {
-    /// The address, if there is one.
+    /// Returns the address, if there is one.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         match self {
@@ -158,7 +158,7 @@ impl FromStr for PublicReportUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match (text, report_link::unfit(text)) {
+        match (text, report_link::problem(text)) {
             ("off", _) => Ok(Self::Off),
             (text, None) => Ok(Self::At(text.to_owned())),
             (_, Some(reason)) => Err(reason),

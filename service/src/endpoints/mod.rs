@@ -1,5 +1,5 @@
-//! One operation, one file: `endpoints::<tag>::<operation_id>::handle`. An operation in the document without its file
-//! does not compile.
+//! The operations, one file each: `endpoints::<tag>::<operation_id>::handle`. If the file of an operation in the document is
+//! missing, the service does not compile.
 
 pub mod health;
 pub mod inspections;

@@ -1,4 +1,4 @@
-//! The errors of admission.
+//! Converts the errors of admission into responses.
 
 use partner_api_gateway::RateLimitStatus;
 use partner_api_store::DbError;
@@ -8,13 +8,13 @@ use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::request_log::Reason;
 
-/// Why a request is not admitted: 401 for a nonce that was used before, 503 for one that could not be recorded.
+/// Returns 401 for a nonce that was used before, and 503 for one that was not recorded.
 pub(super) fn error(error: &AdmissionError) -> ApiError {
     let reason = match error {
         AdmissionError::Replayed => {
             return ApiError::new(
                 ErrorCode::ReplayDetected,
-                "this nonce was used before; every attempt, a retry too, needs a new nonce, the current time and a new \
+                "this nonce was used before; every attempt, including a retry, needs a new nonce, the current time and a new \
                  signature",
             )
             .with_reason(Reason::NonceUsed);
@@ -26,12 +26,13 @@ pub(super) fn error(error: &AdmissionError) -> ApiError {
             DbError::Query(_) | DbError::Data { .. } => Reason::AdmissionFailed,
         },
         AdmissionError::Busy => Reason::AdmissionCrowded,
+        AdmissionError::ClockBehind => Reason::AdmissionClockBehind,
     };
     tracing::warn!(%error, "failed to admit a request");
     ApiError::unavailable(reason)
 }
 
-/// 429 for a key that has used up its requests of the window.
+/// Returns 429 for a key that is over its limit.
 pub(super) fn over_limit(status: RateLimitStatus) -> ApiError {
     ApiError {
         retry_after: Some(status.resets_in),
@@ -39,7 +40,7 @@ pub(super) fn over_limit(status: RateLimitStatus) -> ApiError {
         ..ApiError::new(
             ErrorCode::RateLimited,
             format!(
-                "this key has {} requests a minute, all of them used; wait for Retry-After",
+                "this key's limit of {} requests a minute is used up; wait for Retry-After",
                 status.limit
             ),
         )

@@ -1,7 +1,7 @@
-//! The budget for bodies whose signatures are not verified yet.
+//! The memory budget for bodies whose signatures are not verified yet.
 //!
-//! A key id is not a secret: whoever knows one could make the service hold a megabyte per stream. So unverified bytes have a
-//! budget, in all and per client network.
+//! A key ID is not a secret, and anyone who knows one could make the service hold a megabyte per stream. So unverified bytes are
+//! limited in total and per client network.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,97 +14,98 @@ use crate::generated::errors::ErrorCode;
 use crate::request_log::Reason;
 use bounded_listener::ClientNetwork;
 
-/// Bytes in all: sixty-four of the largest bodies at once.
-const IN_ALL: usize = 64 * MAX_BODY_BYTES;
+/// The total budget in bytes: 64 bodies of the maximum size.
+const CAPACITY: usize = 64 * MAX_BODY_BYTES;
 
-/// Bytes of one client network: stations of a chain that share one send packages of some kilobytes.
-const PER_NETWORK: usize = 8 * MAX_BODY_BYTES;
+/// The quota of one client network in bytes. It suffices for the stations of a chain that share a network, because they send
+/// packages of some kilobytes.
+const NETWORK_QUOTA: usize = 8 * MAX_BODY_BYTES;
 
 /// The budget of unverified bytes.
 #[derive(Clone, Debug, Default)]
-pub struct BodyBudget(Arc<Mutex<Used>>);
+pub struct BodyBudget(Arc<Mutex<Reserved>>);
 
 #[derive(Debug, Default)]
-struct Used {
-    in_all: usize,
-    /// Only networks that hold something are here, so there are never more entries than bodies on their way.
+struct Reserved {
+    total: usize,
+    /// Contains only networks with reserved bytes, so it never has more entries than there are bodies.
     by_network: HashMap<ClientNetwork, usize>,
 }
 
 impl BodyBudget {
-    /// Bytes that are held now.
-    pub(super) fn held(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).in_all
+    /// Returns the reserved bytes.
+    pub(super) fn reserved(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).total
     }
 
-    /// A reservation of nothing yet, for a body from this address.
-    pub(super) fn hold(&self, address: IpAddr) -> BodyHold {
-        BodyHold {
+    /// Creates an empty reservation for a body from this address.
+    pub(super) fn reserve(&self, address: IpAddr) -> BodyReservation {
+        BodyReservation {
             budget: self.clone(),
-            of: ClientNetwork::of(address),
+            network: ClientNetwork::of(address),
             bytes: 0,
         }
     }
 }
 
-/// The bytes that one body has reserved; given back when it is dropped.
+/// The reservation of one body, released when it is dropped.
 #[derive(Debug)]
-pub struct BodyHold {
+pub struct BodyReservation {
     budget: BodyBudget,
-    of: ClientNetwork,
+    network: ClientNetwork,
     bytes: usize,
 }
 
-impl BodyHold {
-    /// Extends the reservation to this many bytes in all.
+impl BodyReservation {
+    /// Extends the reservation to `bytes` in total.
     ///
     /// # Errors
-    /// 429 when the client's network holds too many, 503 when all networks do; nothing more is reserved then.
+    /// 429 if the quota of the client's network is used up, 503 if the total budget is. The reservation is then unchanged.
     pub fn grow_to(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = bytes.saturating_sub(self.bytes);
-        let mut held = self.budget.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_network = held.by_network.get(&self.of).copied().unwrap_or(0);
-        if of_network + more > PER_NETWORK {
+        let mut reserved = self.budget.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_network = reserved.by_network.get(&self.network).copied().unwrap_or(0);
+        if of_network + more > NETWORK_QUOTA {
             return Err(ApiError {
                 retry_after: Some(Duration::from_secs(1)),
                 reason: Some(Reason::AddressBodies),
                 ..ApiError::new(
                     ErrorCode::IpRateLimited,
-                    "too many bodies are on their way from your address at once; send fewer at a time, and this one again \
-                     after Retry-After",
+                    "your address is sending too many bodies at once; send fewer at a time, and retry this request after \
+                     Retry-After",
                 )
             });
         }
-        if held.in_all + more > IN_ALL {
-            tracing::warn!("the budget for unverified bodies is used up; a request is rejected");
+        if reserved.total + more > CAPACITY {
+            tracing::warn!("rejected a request because the budget for unverified bodies is used up");
             return Err(ApiError::unavailable(Reason::AllBodies));
         }
-        held.in_all += more;
-        held.by_network.insert(self.of, of_network + more);
+        reserved.total += more;
+        reserved.by_network.insert(self.network, of_network + more);
         self.bytes = bytes;
         Ok(())
     }
 }
 
-impl Drop for BodyHold {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
         self.release();
     }
 }
 
-impl BodyHold {
-    /// Gives the bytes back.
+impl BodyReservation {
+    /// Releases the bytes.
     pub fn release(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         if bytes == 0 {
             return;
         }
-        let mut held = self.budget.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.in_all = held.in_all.saturating_sub(bytes);
-        if let Some(of_network) = held.by_network.get_mut(&self.of) {
+        let mut reserved = self.budget.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reserved.total = reserved.total.saturating_sub(bytes);
+        if let Some(of_network) = reserved.by_network.get_mut(&self.network) {
             *of_network = of_network.saturating_sub(bytes);
             if *of_network == 0 {
-                held.by_network.remove(&self.of);
+                reserved.by_network.remove(&self.network);
             }
         }
     }
@@ -120,35 +121,35 @@ mod tests {
 
     /// REQ-9
     #[test]
-    fn an_address_has_a_budget_and_gets_it_back() {
+    fn a_client_network_has_a_quota_and_regains_it() {
         let budget = BodyBudget::default();
-        let mut holds: Vec<BodyHold> = (0..8).map(|_| budget.hold(address("2001:db8::1"))).collect();
-        for hold in &mut holds {
-            hold.grow_to(MAX_BODY_BYTES).unwrap();
+        let mut reservations: Vec<BodyReservation> = (0..8).map(|_| budget.reserve(address("2001:db8::1"))).collect();
+        for reservation in &mut reservations {
+            reservation.grow_to(MAX_BODY_BYTES).unwrap();
         }
-        let mut neighbour = budget.hold(address("2001:db8::ffff"));
-        assert_eq!(neighbour.grow_to(1).unwrap_err().code, ErrorCode::IpRateLimited);
-        budget.hold(address("192.0.2.1")).grow_to(MAX_BODY_BYTES).unwrap();
-        holds.pop();
-        neighbour.grow_to(MAX_BODY_BYTES).unwrap();
-        drop((holds, neighbour));
-        let held = budget.0.lock().unwrap();
-        assert_eq!((held.in_all, held.by_network.len()), (0, 0));
+        let mut neighbor = budget.reserve(address("2001:db8::ffff"));
+        assert_eq!(neighbor.grow_to(1).unwrap_err().code, ErrorCode::IpRateLimited);
+        budget.reserve(address("192.0.2.1")).grow_to(MAX_BODY_BYTES).unwrap();
+        reservations.pop();
+        neighbor.grow_to(MAX_BODY_BYTES).unwrap();
+        drop((reservations, neighbor));
+        let reserved = budget.0.lock().unwrap();
+        assert_eq!((reserved.total, reserved.by_network.len()), (0, 0));
     }
 
     /// REQ-9
     #[test]
-    fn all_addresses_together_have_a_budget() {
+    fn all_client_networks_together_have_a_budget() {
         let budget = BodyBudget::default();
-        let mut holds = Vec::new();
+        let mut reservations = Vec::new();
         for number in 0..64_u8 {
-            let mut hold = budget.hold(IpAddr::from([192, 0, 2, number]));
-            hold.grow_to(MAX_BODY_BYTES).unwrap();
-            holds.push(hold);
+            let mut reservation = budget.reserve(IpAddr::from([192, 0, 2, number]));
+            reservation.grow_to(MAX_BODY_BYTES).unwrap();
+            reservations.push(reservation);
         }
-        let mut late = budget.hold(address("198.51.100.1"));
+        let mut late = budget.reserve(address("198.51.100.1"));
         assert_eq!(late.grow_to(1).unwrap_err().code, ErrorCode::ServiceUnavailable);
-        holds.pop();
+        reservations.pop();
         late.grow_to(1).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The credentials of a request: the four headers, the key, the time (SIG-1).
+//! The credentials of a request: its four headers, its key, and its timestamp (SIG-1).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::request_log::Reason;
 
-/// What the four headers say: the key is known and the time is right; the signature is not checked yet.
+/// The values of the four headers. The key is active and the timestamp is current; the signature is not verified yet.
 pub struct Credentials {
     pub key: Arc<Key>,
     pub nonce: Text,
@@ -25,18 +25,18 @@ pub struct Credentials {
     pub signature: HeaderValue,
 }
 
-/// A header's value that was checked to be ASCII.
+/// The value of a header, which is ASCII.
 pub struct Text(Bytes);
 
 impl Text {
-    /// The value.
+    /// Returns the value.
     pub fn as_str(&self) -> &str {
-        // Checked when it was made.
+        // Only ASCII values become a `Text`.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
-/// A header that must be sent once, and the reasons for the log when it is not.
+/// A header that must be sent once, and the reasons for the request log if it is not.
 struct Header {
     name: &'static str,
     missing: Reason,
@@ -72,8 +72,8 @@ const SIGNATURE: Header = Header {
 /// Reads the four headers and finds the key.
 ///
 /// # Errors
-/// 401 `missing_signature_headers`, `invalid_key` or `expired_timestamp`; 503 while the directory is out of date, except for an
-/// operation that answers without the database.
+/// 401 `missing_signature_headers`, `invalid_key` or `expired_timestamp`; 503 while the directory is stale, except for an operation
+/// that does not need the database.
 pub(super) fn credentials(
     directory: &Directory,
     headers: &HeaderMap,
@@ -98,8 +98,8 @@ pub(super) fn credentials(
         );
         return Err(missing(problem, Reason::NonceMalformed));
     }
-    if durability == Durability::Recorded && directory.age() > STALE {
-        // Revoked keys would live on.
+    if durability == Durability::Database && directory.age() > STALE {
+        // A revoked key might still be accepted.
         return Err(ApiError::unavailable(Reason::DirectoryStale));
     }
     let now = Utc::now();
@@ -115,11 +115,11 @@ pub(super) fn credentials(
     })
 }
 
-/// Checks the key and the time again, `now` that the request is about to be admitted: its body may have taken long.
+/// Checks the key and the timestamp again at `now`, because receiving the body may have taken a long time.
 ///
 /// # Errors
 /// 401 as in [`credentials`].
-pub(super) fn check_again(
+pub(super) fn recheck(
     directory: &Directory,
     credentials: &Credentials,
     now: DateTime<Utc>,
@@ -137,7 +137,7 @@ fn check_time(seconds: i64, now: DateTime<Utc>) -> Result<(), ApiError> {
         ErrorCode::ExpiredTimestamp,
         format!(
             "{} is more than {TIMESTAMP_TOLERANCE_SECONDS} s from the server's time, {} ({}){}; synchronize this machine's \
-             clock, and sign each attempt at the time it is sent",
+             clock, and sign each attempt just before you send it",
             shown(HEADER_TIMESTAMP),
             now.timestamp(),
             now.to_rfc3339_opts(SecondsFormat::Secs, true),
@@ -150,38 +150,38 @@ fn check_time(seconds: i64, now: DateTime<Utc>) -> Result<(), ApiError> {
     }))
 }
 
-/// The likely cause of a time that is so far from the server's.
+/// Returns the likely cause of a timestamp's difference from the server's time.
 fn likely_cause(seconds: i64, now: i64) -> Option<String> {
     const HOUR: i64 = 3_600;
-    // In seconds, this is the year 5138.
+    // As seconds, this would be the year 5138.
     if seconds > 100_000_000_000 {
-        return Some("; it looks like milliseconds, send seconds".into());
+        return Some("; it seems to be in milliseconds, send seconds".into());
     }
     let ahead = seconds - now;
     let hours = (ahead + ahead.signum() * HOUR / 2) / HOUR;
     let is_offset = (1..=14).contains(&hours.abs()) && timestamp_is_current(seconds - hours * HOUR, now);
     is_offset.then(|| {
         let by = if hours > 0 { "ahead" } else { "behind" };
-        format!("; it is {} h {by}, as if local time were taken for UTC", hours.abs())
+        format!("; it is {} h {by}, so it may be local time instead of UTC", hours.abs())
     })
 }
 
-/// The one answer for a key that is not active, whatever the reason (ERR-3).
+/// Returns the error for a key that is not active, which is the same for all reasons (ERR-3).
 fn not_accepted(problem: KeyProblem) -> ApiError {
     ApiError::new(
         ErrorCode::InvalidKey,
-        "this key id is not accepted; check it for typing errors, and that test keys go to the sandbox and live keys to \
-         production; it may also have expired, been revoked or been disabled, which the operator can tell",
+        "this key ID is not accepted; check it for typos, and use test keys in the sandbox and live keys in production; if \
+         both are right, ask the operator whether the key has expired, been revoked or been disabled",
     )
     .with_reason(problem.into())
 }
 
-/// The key id that a request claims, which is not checked.
+/// Returns the key ID that a request claims, without checking it.
 pub(super) fn claimed_key_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(HEADER_KEY_ID)?.to_str().ok()
 }
 
-/// The value of a header that must be sent once.
+/// Returns the value of a header that must be sent once.
 fn single<'h>(headers: &'h HeaderMap, header: &Header) -> Result<&'h HeaderValue, ApiError> {
     let mut values = headers.get_all(header.name).iter();
     let (problem, reason) = match (values.next(), values.next()) {
@@ -197,14 +197,14 @@ fn missing(problem: String, reason: Reason) -> ApiError {
     ApiError::new(
         ErrorCode::MissingSignatureHeaders,
         format!(
-            "{problem}; every request carries X-Partner-Key-Id, X-Partner-Timestamp, X-Partner-Nonce and \
-             X-Partner-Signature, each once"
+            "{problem}; every request must carry X-Partner-Key-Id, X-Partner-Timestamp, X-Partner-Nonce and \
+             X-Partner-Signature, each exactly once"
         ),
     )
     .with_reason(reason)
 }
 
-/// A header's name as the documentation writes it.
+/// Returns a header's name in the capitalization of the documentation.
 fn shown(name: &str) -> String {
     name.split('-')
         .map(|part| part[..1].to_uppercase() + &part[1..])

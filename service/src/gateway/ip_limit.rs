@@ -1,4 +1,4 @@
-//! The limit per client address: checked before authentication, in the process; every request counts.
+//! The rate limit per client address. It is checked in memory before authentication and counts every request.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,17 +10,17 @@ use crate::generated::errors::ErrorCode;
 use crate::request_log::Reason;
 use bounded_listener::ClientNetwork;
 
-/// The fixed window of an address.
+/// The length of an address's fixed window.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Networks of one generation: some megabytes. An attacker with more networks than this makes windows be forgotten early,
-/// which costs the service less than remembering all of them.
-const GENERATION: usize = 50_000;
+/// The maximum number of networks in a generation: some megabytes. If more networks send requests, their windows are dropped early,
+/// which is better than keeping all of them in memory.
+const MAX_GENERATION_SIZE: usize = 50_000;
 
 /// Counts requests per [`ClientNetwork`] in fixed windows of 60 s.
 ///
-/// Windows live in two generations: the older one is dropped whole when it can hold none that is open, or when the younger
-/// one is full. So counting takes the same time whatever there is, and memory has a bound.
+/// Windows are stored in two generations. The older one is dropped as a whole when all its windows have ended, or when the younger
+/// one is full. So counting takes constant time, and memory is bounded.
 #[derive(Debug)]
 pub struct IpLimit {
     per_minute: u32,
@@ -41,7 +41,7 @@ struct Window {
 }
 
 impl IpLimit {
-    /// A limit of `per_minute` requests; 0 disables it.
+    /// Creates a limit of `per_minute` requests; 0 disables it.
     pub fn new(per_minute: u32) -> Self {
         IpLimit {
             per_minute,
@@ -56,7 +56,7 @@ impl IpLimit {
     /// Counts a request.
     ///
     /// # Errors
-    /// 429 `ip_rate_limited` with the time to the window's end.
+    /// 429 `ip_rate_limited` with the time until the window ends.
     pub(super) fn check(&self, address: IpAddr) -> Result<(), ApiError> {
         self.count(address, Instant::now())
     }
@@ -65,15 +65,15 @@ impl IpLimit {
         if self.per_minute == 0 {
             return Ok(());
         }
-        let of = ClientNetwork::of(address);
+        let network = ClientNetwork::of(address);
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.duration_since(generations.opened) >= WINDOW || generations.young.len() >= GENERATION {
+        if now.duration_since(generations.opened) >= WINDOW || generations.young.len() >= MAX_GENERATION_SIZE {
             generations.old = std::mem::take(&mut generations.young);
             generations.opened = now;
         }
-        let known = generations.old.remove(&of);
+        let existing = generations.old.remove(&network);
         let fresh = Window { opened: now, used: 0 };
-        let window = generations.young.entry(of).or_insert(known.unwrap_or(fresh));
+        let window = generations.young.entry(network).or_insert(existing.unwrap_or(fresh));
         if now.duration_since(window.opened) >= WINDOW {
             *window = fresh;
         }
@@ -103,22 +103,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_counts_exactly_runs_out_and_is_kept_across_generations() {
+    fn a_window_counts_exactly_and_is_kept_across_generations() {
         let limit = IpLimit::new(3);
         let began = Instant::now();
         let address: IpAddr = "192.0.2.1".parse().unwrap();
         let at = |seconds| limit.count(address, began + Duration::from_secs(seconds));
         assert!(at(50).is_ok() && at(55).is_ok());
-        // The generation that began with the limit has run out; the window has not.
+        // The generation that was opened with the limit has ended, and the window has not.
         assert!(at(61).is_ok());
-        let refused = at(62).unwrap_err();
-        assert_eq!(refused.retry_after, Some(Duration::from_secs(48)));
+        let rejected = at(62).unwrap_err();
+        assert_eq!(rejected.retry_after, Some(Duration::from_secs(48)));
         assert!(at(110).is_ok(), "60 s after the first one");
     }
 
     /// LIM-2
     #[test]
-    fn a_v6_network_is_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let limit = IpLimit::new(10);
         let now = Instant::now();
         let of_network = |host: u128| IpAddr::V6(Ipv6Addr::from_bits((0x2001_0db8 << 96) | host));
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_a_bound() {
+    fn memory_is_bounded() {
         let limit = IpLimit::new(1);
         let now = Instant::now();
-        for number in 0..(3 * GENERATION as u128) {
+        for number in 0..(3 * MAX_GENERATION_SIZE as u128) {
             let _ = limit.count(IpAddr::V6(Ipv6Addr::from_bits(number << 64)), now);
         }
         let generations = limit.generations.lock().unwrap();
-        assert!(generations.young.len() + generations.old.len() <= 2 * GENERATION);
+        assert!(generations.young.len() + generations.old.len() <= 2 * MAX_GENERATION_SIZE);
     }
 }

@@ -1,8 +1,10 @@
-//! Who may call the partners' API: the contract's side of the [gateway](partner_api_gateway).
+//! The gateway of the partner API: the checks of its contract for the shared [gateway](partner_api_gateway).
 //!
-//! A request is limited by its client's address ([`IpLimit`]), names a key in its headers (`identify`), proves the key's secret by
-//! its signature and comes from an address of the key's allowlist (`verify`), is admitted once and counted
-//! ([`admission`](crate::admission)), and asks for an operation that the key may call.
+//! - [`IpLimit`] limits requests per client address.
+//! - `identify` identifies the key.
+//! - `verify` verifies the signature and the key's allowlist.
+//! - [`admission`](crate::admission) admits the request.
+//! - [`Contract::authorize`] checks that the key may call the operation.
 
 mod admit;
 mod body_budget;
@@ -27,10 +29,11 @@ use http::{HeaderMap, Response};
 use hyper::body::Body as HttpBody;
 use partner_api_gateway::pages::Pages;
 use partner_api_gateway::{
-    Answer, BodyLimit, Contract, DecodedQuery, Destination, Operation, Outcome, RequestInfo, TrustedProxies, Unverified,
+    BodyLimit, Contract, DecodedQuery, Destination, Operation, Outcome, RequestInfo, ResponseFuture, TrustedProxies,
+    Unverified,
 };
 use partner_api_signing::Environment;
-use partner_api_store::directory::{Directory, Named};
+use partner_api_store::directory::{ClaimedKey, Directory};
 use partner_api_store::stages;
 use uuid::Uuid;
 
@@ -45,17 +48,17 @@ use crate::generated::calls::{ROUTES, Route};
 use crate::generated::errors::ErrorCode;
 use crate::request_log::Reason;
 use crate::traces::Traces;
-use body_budget::{BodyBudget, BodyHold};
+use body_budget::{BodyBudget, BodyReservation};
 use identify::Credentials;
 use verify::Verified;
 
-/// The path under which everything is signed.
+/// The path prefix of the API; every request below it must be signed.
 pub const API_ROOT: &str = "/api/v1/partner";
 
-/// Bytes of the largest body: 1 MB (REQ-6).
+/// The maximum size of a body in bytes: 1 MB (REQ-6).
 const MAX_BODY_BYTES: usize = 1_048_576;
 
-/// What the log shows for a path below [`API_ROOT`] that fits no template.
+/// The template in the log for a path below [`API_ROOT`] that matches no operation.
 const UNKNOWN_IN_API: &str = "/api/v1/partner/*";
 
 /// The gateway's settings that an operator can change.
@@ -63,25 +66,25 @@ const UNKNOWN_IN_API: &str = "/api/v1/partner/*";
 pub struct Settings {
     /// The deployment's environment.
     pub environment: Environment,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: TrustedProxies,
-    /// The time in which a body must have arrived.
+    /// The timeout for receiving a body.
     pub body_timeout: Duration,
-    /// The time in which a request must be answered, from the end of its body.
+    /// The timeout for processing a request whose body has arrived.
     pub request_timeout: Duration,
 }
 
-/// What the gateway of the partners' API is made of.
+/// The parts of the gateway.
 pub struct GatewayParts {
-    /// What an operator can change.
+    /// The settings.
     pub settings: Settings,
     /// The limit per client address.
     pub ip_limit: IpLimit,
-    /// The keys.
+    /// The cache of keys and grants.
     pub directory: Arc<Directory>,
     /// Admits requests.
     pub admission: Admission,
-    /// Reports answered requests.
+    /// Reports completed requests.
     pub reporter: Reporter,
     /// The static pages next to the API.
     pub pages: Pages,
@@ -91,7 +94,7 @@ pub struct GatewayParts {
     pub traces: Option<Traces>,
 }
 
-/// The gateway of the partners' API; cheap to clone.
+/// The gateway of the partner API; cheap to clone.
 #[derive(Clone)]
 pub struct Gateway(Arc<Inner>);
 
@@ -100,7 +103,7 @@ struct Inner {
     body_budget: BodyBudget,
 }
 
-/// What the gateway holds in memory.
+/// The amounts that the gateway has in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Requests that wait for admission.
@@ -110,7 +113,7 @@ pub struct Load {
 }
 
 impl Gateway {
-    /// Puts the gateway together.
+    /// Creates the gateway.
     pub fn new(parts: GatewayParts) -> Self {
         Gateway(Arc::new(Inner {
             parts,
@@ -118,40 +121,40 @@ impl Gateway {
         }))
     }
 
-    /// What it holds now.
+    /// Returns the current amounts.
     pub fn load(&self) -> Load {
         Load {
             admission_waiting: self.0.parts.admission.waiting(),
-            unverified_bytes: self.0.body_budget.held(),
+            unverified_bytes: self.0.body_budget.reserved(),
         }
     }
 
-    /// Answers a request, whatever it is: the handler of the listener.
-    pub async fn answer(self, peer: SocketAddr, request: http::Request<RequestBody>) -> Response<Body> {
-        // The log's index keeps the ids of a moment together: they are UUIDv7.
-        self.answer_as(Uuid::now_v7(), peer, request).await
+    /// Responds to a request of the listener.
+    pub async fn respond(self, peer: SocketAddr, request: http::Request<RequestBody>) -> Response<Body> {
+        // UUIDv7 keeps the IDs of the same time together in the log's index.
+        self.respond_with_id(Uuid::now_v7(), peer, request).await
     }
 
-    /// Answers a request that Dropshot's server has routed: the handler of each endpoint of
+    /// Responds to a request that Dropshot's server routed to an endpoint of
     /// [`dispatch::description`](crate::generated::dispatch::description).
     pub async fn serve(rqctx: RequestContext<Self>, request: http::Request<Body>) -> Response<Body> {
-        // Dropshot sends its own id in the header.
+        // Dropshot sends its own ID in the response header.
         let request_id = rqctx.request_id.parse().unwrap_or_else(|_| Uuid::now_v7());
         let peer = rqctx.request.remote_addr();
-        rqctx.context().answer_as(request_id, peer, request).await
+        rqctx.context().respond_with_id(request_id, peer, request).await
     }
 
-    async fn answer_as<B>(&self, request_id: Uuid, peer: SocketAddr, request: http::Request<B>) -> Response<Body>
+    async fn respond_with_id<B>(&self, request_id: Uuid, peer: SocketAddr, request: http::Request<B>) -> Response<Body>
     where
         B: HttpBody<Data = Bytes> + Send + Unpin,
     {
         let GatewayParts { traces, reporter, .. } = &self.0.parts;
-        let work = partner_api_gateway::answer(self, request_id, peer.ip(), request);
+        let work = partner_api_gateway::respond(self, request_id, peer.ip(), request);
         let (response, record) = match traces {
             None => work.await,
             Some(traces) => {
-                let ((response, record), stages) = stages::noting(work).await;
-                traces.tell(&record, stages);
+                let ((response, record), stages) = stages::record(work).await;
+                traces.export(&record, stages);
                 (response, record)
             }
         };
@@ -159,7 +162,7 @@ impl Gateway {
         response
     }
 
-    /// Reports answered requests.
+    /// Returns the reporter of completed requests.
     pub fn reporter(&self) -> &Reporter {
         &self.0.parts.reporter
     }
@@ -169,17 +172,17 @@ impl Gateway {
     }
 }
 
-/// Whether a path belongs to the API, where everything is signed.
+/// Returns whether a path belongs to the API, so that its requests must be signed.
 fn is_signed(path: &str) -> bool {
     path.strip_prefix(API_ROOT)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// How the nonce and the count of a request are kept (`x-admission`).
+/// Returns where the nonce and the count of a request are recorded (`x-admission`).
 fn durability(route: Option<&Route>) -> Durability {
     match route.and_then(|route| route.operation.extension("x-admission")) {
-        Some("memory") => Durability::Behind,
-        _ => Durability::Recorded,
+        Some("memory") => Durability::Memory,
+        _ => Durability::Database,
     }
 }
 
@@ -187,7 +190,7 @@ impl Contract for Gateway {
     type Code = ErrorCode;
     type Route = Route;
     type Identity = Credentials;
-    type BodyHold = BodyHold;
+    type BodyReservation = BodyReservation;
     type Verified = Verified;
     type Caller = Caller;
 
@@ -224,7 +227,7 @@ impl Contract for Gateway {
         &self.settings().trusted_proxies
     }
 
-    async fn answer_outside(
+    async fn respond_outside(
         &self,
         info: &RequestInfo,
         _: &Destination<Self>,
@@ -239,7 +242,7 @@ impl Contract for Gateway {
         ip_limit.check(info.address)?;
         match is_signed(head.uri.path()) {
             true => Ok(None),
-            false => public::answer(pages, &context.storage, head).await.map(Some),
+            false => public::respond(pages, &context.storage, head).await.map(Some),
         }
     }
 
@@ -247,12 +250,12 @@ impl Contract for Gateway {
         identify::credentials(&self.0.parts.directory, &head.headers, durability(destination.route()))
     }
 
-    fn named(credentials: &Credentials) -> Option<Named> {
-        Some(Named::by(&credentials.key))
+    fn identified_key(credentials: &Credentials) -> Option<ClaimedKey> {
+        Some(ClaimedKey::of(&credentials.key))
     }
 
-    fn claimed(&self, headers: &HeaderMap) -> Option<Named> {
-        self.0.parts.directory.whose(identify::claimed_key_id(headers)?)
+    fn claimed_key(&self, headers: &HeaderMap) -> Option<ClaimedKey> {
+        self.0.parts.directory.claimed_key(identify::claimed_key_id(headers)?)
     }
 
     fn body_limit(&self, _: Option<&'static Route>) -> Option<BodyLimit> {
@@ -263,23 +266,28 @@ impl Contract for Gateway {
         })
     }
 
-    async fn hold_body(&self, info: &RequestInfo, _: Option<&'static Route>) -> Outcome<BodyHold, Self> {
-        Ok(self.0.body_budget.hold(info.address))
+    async fn reserve_body(
+        &self,
+        info: &RequestInfo,
+        _: &Credentials,
+        _: Option<&'static Route>,
+    ) -> Outcome<BodyReservation, Self> {
+        Ok(self.0.body_budget.reserve(info.address))
     }
 
-    fn extend_hold(hold: &mut BodyHold, bytes: usize) -> Outcome<(), Self> {
-        hold.grow_to(bytes)
+    async fn extend_reservation(reservation: &mut BodyReservation, bytes: usize) -> Outcome<(), Self> {
+        reservation.grow_to(bytes)
     }
 
     async fn verify(
         &self,
         request: Unverified<'_, Self>,
         credentials: Credentials,
-        hold: &mut BodyHold,
+        reservation: &mut BodyReservation,
     ) -> Outcome<(Verified, DecodedQuery), Self> {
         let (verified, query) = verify::signature(self.settings().environment, &request, credentials)?;
-        // From here on, the bytes are the key's holder's to answer for.
-        hold.release();
+        // From here on, the body belongs to an authenticated caller.
+        reservation.release();
         verify::allowlist(&verified, request.info.address)?;
         Ok((verified, query))
     }
@@ -301,27 +309,27 @@ impl Contract for Gateway {
         let Verified {
             credentials, deadline, ..
         } = verified;
-        let refused = |error| partner_api_gateway::Admission {
+        let rejected = |error| partner_api_gateway::Admission {
             rate_limit: None,
             caller: Err(error),
         };
-        // The body may have taken so long that its nonce would be remembered for less time than it could be used (KEY-6).
-        let key = match identify::check_again(directory, &credentials, Utc::now()) {
+        // If receiving the body took a long time, the nonce might be forgotten before the timestamp expires (KEY-6).
+        let key = match identify::recheck(directory, &credentials, Utc::now()) {
             Ok(key) => key,
-            Err(error) => return refused(error),
+            Err(error) => return rejected(error),
         };
-        let admitting = admission.admit(key, credentials.nonce.as_str(), durability(route), deadline);
-        match admitting.await {
+        let admission = admission.admit(key, credentials.nonce.as_str(), durability(route), deadline);
+        match admission.await {
             Ok(admitted) => partner_api_gateway::Admission {
                 rate_limit: Some(admitted.rate_limit),
                 caller: admitted.caller.ok_or_else(|| admit::over_limit(admitted.rate_limit)),
             },
-            Err(error) => refused(admit::error(&error)),
+            Err(error) => rejected(admit::error(&error)),
         }
     }
 
     fn prepared(&self, route: &'static Route, headers: &HeaderMap) -> Outcome<Option<Response<Body>>, Self> {
-        prefer::answer(self.settings().environment, route.operation, headers)
+        prefer::prepared(self.settings().environment, route.operation, headers)
     }
 
     /// Checks the permission that the operation requires (`x-required-scope`).
@@ -338,7 +346,7 @@ impl Contract for Gateway {
         }
     }
 
-    fn call<'r>(&'r self, route: &'static Route, caller: &'r Caller, request: &'r Request) -> Answer<'r, Self> {
+    fn call<'r>(&'r self, route: &'static Route, caller: &'r Caller, request: &'r Request) -> ResponseFuture<'r, Self> {
         (route.call)(&self.0.parts.context, caller, request)
     }
 }

@@ -1,10 +1,10 @@
-//! Prepared answers, in the sandbox only: `Prefer: code=429, error=rate_limited` (RFC 7240) requests an answer that the document
-//! declares, so that partners can test their code for it (SVC-10).
+//! Prepared responses in the sandbox: `Prefer: code=429, error=rate_limited` (RFC 7240) requests a response that the contract
+//! declares, so that partners can test how their code handles it (SVC-10).
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use codegen_runtime::Fault;
+use codegen_runtime::ValidationError;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use partner_api_signing::Environment;
@@ -18,10 +18,10 @@ use crate::request_log::Reason;
 
 const PREFER: &str = "prefer";
 
-/// `Retry-After` of a prepared answer whose code has it.
+/// The `Retry-After` of prepared responses that have one.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The answer that a request asks for: for most, none in particular.
+/// The response that a request prefers, if any.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Preference {
     status: Option<String>,
@@ -29,12 +29,12 @@ struct Preference {
     example: Option<String>,
 }
 
-/// The answer that a request asks for; `None` if it asks for none or for the operation's own, and outside the sandbox, where
-/// the header has no meaning.
+/// Returns the prepared response that a request prefers. Returns `None` outside the sandbox, or if the request asks for no response
+/// other than the operation's normal one.
 ///
 /// # Errors
-/// The error that the request asks for; 400 for an answer that the document does not declare for the operation.
-pub(super) fn answer(
+/// The error that the request prefers; 400 for a response that the contract does not declare for the operation.
+pub(super) fn prepared(
     environment: Environment,
     operation: &Operation,
     headers: &HeaderMap,
@@ -50,54 +50,54 @@ pub(super) fn answer(
         return Err(undeclared(operation, status));
     };
     if operation.successes.contains(&number) {
-        return Ok(example(operation, number, preference.example.as_deref()));
+        return example(operation, number, preference.example.as_deref());
     }
     let codes = operation.errors.iter().find(|(declared, _)| *declared == number);
     let codes = codes.map(|(_, codes)| *codes).unwrap_or_default();
     let wanted = |code: &&ErrorCode| preference.error.as_deref().is_none_or(|error| code.as_str() == error);
     match codes.iter().find(wanted) {
-        Some(code) => Err(ordered(operation, *code)),
+        Some(code) => Err(requested(operation, *code)),
         None if codes.is_empty() => Err(undeclared(operation, status)),
         None => {
             let known: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
             let message = format!("error must be one of {} with code={number}", known.join(", "));
-            Err(refused(message))
+            Err(invalid(message))
         }
     }
 }
 
 impl Preference {
-    /// Reads the headers of this name; of a repeated preference, the first counts (RFC 7240, 2). Other preferences are ignored.
+    /// Parses the `Prefer` headers. Of a repeated preference, the first one counts (RFC 7240, section 2). Others are ignored.
     fn of(headers: &HeaderMap) -> Self {
         let mut found = Preference::default();
         let lines = headers.get_all(PREFER).iter().filter_map(|line| line.to_str().ok());
         for preference in lines.flat_map(|line| line.split([',', ';'])) {
             let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
-            let place = match name.trim().to_ascii_lowercase().as_str() {
+            let field = match name.trim().to_ascii_lowercase().as_str() {
                 "code" => &mut found.status,
                 "error" => &mut found.error,
                 "example" => &mut found.example,
                 _ => continue,
             };
-            place.get_or_insert_with(|| value.trim().trim_matches('"').to_string());
+            field.get_or_insert_with(|| value.trim().trim_matches('"').to_string());
         }
         found
     }
 }
 
-/// The error that was asked for.
-fn ordered(operation: &Operation, code: ErrorCode) -> ApiError {
-    let waits = matches!(
+/// Returns the requested error.
+fn requested(operation: &Operation, code: ErrorCode) -> ApiError {
+    let has_retry_after = matches!(
         code,
         ErrorCode::RateLimited | ErrorCode::IpRateLimited | ErrorCode::ServiceUnavailable
     );
     ApiError {
-        retry_after: waits.then_some(RETRY_AFTER),
+        retry_after: has_retry_after.then_some(RETRY_AFTER),
         allow: (code == ErrorCode::MethodNotAllowed).then(|| operation.method.to_string()),
         reason: Some(Reason::AnswerOrdered),
         ..ApiError::new(
             code,
-            "this answer was ordered with the header Prefer, which only the sandbox knows",
+            "this response was requested with the header Prefer, which only the sandbox supports",
         )
     }
 }
@@ -106,30 +106,51 @@ fn undeclared(operation: &Operation, status: &str) -> ApiError {
     let errors = operation.errors.iter().map(|(status, _)| status);
     let declared: Vec<String> = operation.successes.iter().chain(errors).map(u16::to_string).collect();
     let status: String = status.chars().filter(|c| c.is_ascii_graphic()).take(16).collect();
-    refused(format!("code must be one of {}, is {status}", declared.join(", ")))
+    invalid(format!("code must be one of {}, is {status}", declared.join(", ")))
 }
 
-fn refused(message: String) -> ApiError {
-    ApiError::invalid_request(Fault::of_parameter("Prefer", message))
+fn invalid(message: String) -> ApiError {
+    ApiError::invalid_request(ValidationError::of_parameter("Prefer", message))
 }
 
-/// The document's example of a success, by its name or the first one; `None` if there is no example in JSON.
-fn example(operation: &Operation, status: u16, name: Option<&str>) -> Option<Response<Body>> {
+/// Returns the contract's example of a success by its name, or the first one. Returns `None` if there is no JSON example.
+///
+/// # Errors
+/// 400 if the success has no example with this name.
+fn example(operation: &Operation, status: u16, name: Option<&str>) -> Result<Option<Response<Body>>, ApiError> {
+    let named = examples(operation, status);
+    let chosen = match name {
+        Some(name) => named.iter().find(|(known, _)| *known == name),
+        None => named.first(),
+    };
+    if let (Some(name), None) = (name, chosen) {
+        let known: Vec<&str> = named.iter().map(|(known, _)| *known).collect();
+        let known = if known.is_empty() {
+            "absent".to_string()
+        } else {
+            format!("one of {}", known.join(", "))
+        };
+        let name: String = name.chars().filter(char::is_ascii_graphic).take(40).collect();
+        return Err(invalid(format!(
+            "example must be {known} with code={status}, is {name}"
+        )));
+    }
+    Ok(chosen.and_then(|(_, body)| json_response(status, body)))
+}
+
+/// Returns the names and bodies of the contract's JSON examples of a success. A single example has the name "example".
+fn examples(operation: &Operation, status: u16) -> Vec<(&'static str, &'static Value)> {
     static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(SPEC_JSON).unwrap_or_default());
-    let content = DOCUMENT
-        .get("paths")?
-        .get(operation.path)?
-        .get(operation.method.to_ascii_lowercase())?
-        .get("responses")?
-        .get(status.to_string())?
-        .get("content")?
-        .get("application/json")?;
-    let named = content.get("examples").and_then(Value::as_object);
-    let named = named.and_then(|all| match name {
-        Some(name) => all.get(name),
-        None => all.values().next(),
-    });
-    let body = content.get("example").or_else(|| named?.get("value"))?;
+    let (path, method) = (operation.path, operation.method.to_ascii_lowercase());
+    let content = &DOCUMENT["paths"][path][method]["responses"][status.to_string()]["content"]["application/json"];
+    let single = content.get("example").map(|body| ("example", body));
+    let several = content.get("examples").and_then(Value::as_object);
+    let several = several.into_iter().flatten();
+    let several = several.filter_map(|(name, example)| Some((name.as_str(), example.get("value")?)));
+    single.into_iter().chain(several).collect()
+}
+
+fn json_response(status: u16, body: &Value) -> Option<Response<Body>> {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = StatusCode::from_u16(status).ok()?;
     let json = HeaderValue::from_static("application/json");
@@ -149,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn preferences_are_read_as_rfc_7240_writes_them() {
+    fn preferences_are_parsed_as_in_rfc_7240() {
         let read = |lines: &[&'static str]| Preference::of(&headers(lines));
         let of = |status: &str, error: &str| Preference {
             status: (!status.is_empty()).then(|| status.to_string()),
@@ -165,30 +186,30 @@ mod tests {
 
     /// SVC-10
     #[test]
-    fn every_declared_error_can_be_ordered_in_the_sandbox_and_none_elsewhere() {
-        let mut ordered = 0;
+    fn every_declared_error_can_be_requested_in_the_sandbox_and_none_elsewhere() {
+        let mut requested = 0;
         for operation in crate::generated::operations::OPERATIONS {
             for (status, codes) in operation.errors {
                 for code in *codes {
                     let line = format!("code={status}, error={}", code.as_str());
                     let line = HeaderValue::from_str(&line).expect("a header");
                     let headers: HeaderMap = [(header::HeaderName::from_static(PREFER), line)].into_iter().collect();
-                    let error = answer(Environment::Test, operation, &headers).expect_err("an error");
+                    let error = prepared(Environment::Test, operation, &headers).expect_err("an error");
                     assert_eq!((error.status(), error.code), (*status, *code));
-                    assert!(matches!(answer(Environment::Live, operation, &headers), Ok(None)));
-                    ordered += 1;
+                    assert!(matches!(prepared(Environment::Live, operation, &headers), Ok(None)));
+                    requested += 1;
                 }
             }
         }
-        assert!(ordered > 100, "{ordered}");
+        assert!(requested > 100, "{requested}");
     }
 
     #[test]
-    fn every_success_in_json_has_an_example_that_can_be_ordered() {
+    fn every_success_in_json_has_an_example_that_can_be_requested() {
         for operation in crate::generated::operations::OPERATIONS {
-            // What has no body has no example: there, the operation's own answer is what was ordered.
+            // A response without a body has no example; the operation itself sends it.
             for status in operation.successes.iter().filter(|status| **status != 304) {
-                let found = example(operation, *status, None);
+                let found = example(operation, *status, None).expect("no error");
                 assert_eq!(
                     found.is_some(),
                     operation.id != "get_inspection_pdf",
@@ -197,5 +218,20 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn an_unknown_example_is_rejected_with_the_known_names() {
+        let operations = crate::generated::operations::OPERATIONS;
+        let submit = operations.iter().find(|operation| operation.id == "submit_measurement");
+        let request = headers(&["code=201, example=nope"]);
+        let error = prepared(Environment::Test, submit.expect("an operation"), &request).expect_err("an error");
+        assert_eq!(error.status(), 400);
+        let details = format!("{error:?}");
+        let known = examples(submit.expect("an operation"), 201);
+        assert!(
+            !known.is_empty() && known.iter().all(|(name, _)| details.contains(name)),
+            "{details}"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! What is served without a signature: the published document, static pages, and the links that the embedded file store signed.
+//! Responses without a signature: the published contract, static pages, and signed links to files in the storage folder.
 
+use bytes::Bytes;
 use dropshot::Body;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -12,13 +13,13 @@ use crate::request_log::Reason;
 use crate::storage::{Storage, StorageError, StoredObject};
 use partner_api_gateway::pages::{FOLDER, Pages};
 
-/// The contract's document, as written.
+/// The contract in YAML.
 pub const SPEC_YAML: &str = include_str!("../../../spec/partner-api.yaml");
 
-/// The contract's document as JSON, which `build.rs` makes.
+/// The contract in JSON, which `build.rs` generates.
 pub const SPEC_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
-/// The template of a path that is answered here, for the log; `None` for any other path.
+/// Returns the template of a path that this module serves, for the log; `None` for any other path.
 pub(super) fn template(path: &str) -> Option<&'static str> {
     match path {
         "/openapi.yaml" => Some("/openapi.yaml"),
@@ -29,11 +30,11 @@ pub(super) fn template(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Answers a request outside the API's root.
+/// Responds to a request outside the API's root.
 ///
 /// # Errors
-/// 404, or 405 for methods other than GET and HEAD.
-pub(super) async fn answer(pages: &Pages, storage: &Storage, request: &Parts) -> Result<Response<Body>, ApiError> {
+/// 404 for an unknown path, and 405 for methods other than GET and HEAD.
+pub(super) async fn respond(pages: &Pages, storage: &Storage, request: &Parts) -> Result<Response<Body>, ApiError> {
     let path = request.uri.path();
     let is_here = match path {
         "/openapi.yaml" | "/openapi.json" => true,
@@ -47,7 +48,7 @@ pub(super) async fn answer(pages: &Pages, storage: &Storage, request: &Parts) ->
         "/openapi.json" => text("application/json", SPEC_JSON),
         _ => match path.strip_prefix("/files/") {
             Some(key) => file(storage, key, request).await?,
-            None => pages.answer(path, &request.headers).ok_or_else(|| {
+            None => pages.respond(path, &request.headers).ok_or_else(|| {
                 ApiError::not_found(
                     "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
                 )
@@ -61,28 +62,29 @@ pub(super) async fn answer(pages: &Pages, storage: &Storage, request: &Parts) ->
     Ok(response)
 }
 
-fn text(content_type: &'static str, text: &str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text.to_string()));
+fn text(content_type: &'static str, text: &'static str) -> Response<Body> {
+    // Not copied, because a client that sends many requests and reads no response must not occupy memory.
+    let mut response = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
     *response.status_mut() = StatusCode::OK;
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     let unchanged = HeaderValue::from_static("public, max-age=300");
     response.headers_mut().insert(header::CACHE_CONTROL, unchanged);
-    // The document and what tries it out may live on other hosts; there is nothing secret in it.
+    // Tools on other hosts may load the contract; it is public.
     response
         .headers_mut()
         .insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }
 
-/// A linked file, whole or the part that `Range` asks for (REP-17).
+/// Returns a linked file, or the part of it that `Range` selects (REP-17).
 async fn file(storage: &Storage, key: &str, request: &Parts) -> Result<Response<Body>, ApiError> {
     let query = request.uri.query().unwrap_or_default();
-    // Forged, expired and missing links get the same answer.
-    let gone = || {
+    // Forged, expired and missing links get the same response.
+    let not_found = || {
         ApiError::not_found("there is no such file, or its link has expired; ask the API for a new link")
-            .with_reason(Reason::LinkRefused)
+            .with_reason(Reason::LinkRejected)
     };
     let field = |name: &str| {
         query
@@ -91,15 +93,15 @@ async fn file(storage: &Storage, key: &str, request: &Parts) -> Result<Response<
             .unwrap_or_default()
             .to_string()
     };
-    let expires = field("expires").parse::<i64>().map_err(|_| gone())?;
+    let expires = field("expires").parse::<i64>().map_err(|_| not_found())?;
     storage
         .verify_link(key, expires, &field("signature"), chrono::Utc::now())
         .map_err(|error| {
-            tracing::debug!(%error, "a file link was refused");
-            gone()
+            tracing::debug!(%error, "rejected a file link");
+            not_found()
         })?;
     let sent = |name| request.headers.get(name).and_then(|value| value.to_str().ok());
-    // Of HEAD there is no part.
+    // `Range` applies to GET only.
     let mut part = sent(header::RANGE)
         .filter(|_| request.method == Method::GET)
         .and_then(ByteRange::parse);
@@ -107,30 +109,28 @@ async fn file(storage: &Storage, key: &str, request: &Parts) -> Result<Response<
         Some(part) => storage.stream_part(key, part).await,
         None => storage.stream(key).await,
     };
-    // What the client has the beginning of may be another file by now: then it gets the whole.
+    // If the file changed since the client read its first part, the whole file is sent.
     if let (Some(_), Some(if_range)) = (part, sent(header::IF_RANGE))
         && !opened
             .as_ref()
-            .is_ok_and(|object| tag(object).is_some_and(|tag| tag.is_same(if_range)))
+            .is_ok_and(|object| tag(object).is_some_and(|tag| tag.matches_if_range(if_range)))
     {
         part = None;
         opened = storage.stream(key).await;
     }
     let object = match opened {
         Ok(object) => object,
-        Err(StorageError::Outside { size }) => return Ok(outside(size)),
+        Err(StorageError::RangeNotSatisfiable { size }) => return Ok(range_not_satisfiable(size)),
         Err(error) => {
-            tracing::warn!(%error, "a linked file could not be read");
-            return Err(gone());
+            tracing::warn!(%error, "failed to read a linked file");
+            return Err(not_found());
         }
     };
     let failed = |_| ApiError::internal().with_reason(Reason::StorageFailed);
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let tag = tag(&object);
-    let is_known = tag
-        .as_ref()
-        .is_some_and(|tag| tag.is_known(sent(header::IF_NONE_MATCH)));
+    let is_known = tag.as_ref().is_some_and(|tag| tag.matches(sent(header::IF_NONE_MATCH)));
     if let Some(tag) = tag {
         headers.insert(header::ETAG, HeaderValue::from_str(&tag.into_header()).map_err(failed)?);
     }
@@ -142,7 +142,7 @@ async fn file(storage: &Storage, key: &str, request: &Parts) -> Result<Response<
             header::CONTENT_TYPE,
             HeaderValue::from_str(&object.content_type).map_err(failed)?,
         );
-        // Said, because the body of an answer to HEAD is not there to be counted.
+        // Set explicitly, because a response to HEAD has no body to derive it from.
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(object.content_length));
         if part.is_some() {
             let last = object.first + object.content_length.saturating_sub(1);
@@ -156,17 +156,33 @@ async fn file(storage: &Storage, key: &str, request: &Parts) -> Result<Response<
     Ok(response)
 }
 
-/// The name of a file's content, if its store gives it one.
+/// Returns the ETag of a file, if its store provides one.
 fn tag(object: &StoredObject) -> Option<ETag> {
     object.e_tag.as_deref().map(ETag::of_name)
 }
 
-/// 416, with the size that a client needs to ask anew.
-fn outside(size: u64) -> Response<Body> {
+/// Returns 416 with the size of the file, which a client needs for another request.
+fn range_not_satisfiable(size: u64) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
     if let Ok(value) = HeaderValue::from_str(&format!("bytes */{size}")) {
         response.headers_mut().insert(header::CONTENT_RANGE, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn all_responses_share_the_memory_of_the_contract() {
+        for contract in [SPEC_YAML, SPEC_JSON] {
+            let body = text("application/json", contract).into_body();
+            let sent = body.collect().await.unwrap().to_bytes();
+            assert_eq!(sent.as_ptr(), contract.as_ptr());
+        }
+    }
 }

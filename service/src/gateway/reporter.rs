@@ -1,10 +1,10 @@
-//! What operators learn of answered requests.
+//! Reports completed requests to operators.
 
 use crate::observability::Instruments;
 use crate::request_log::{Reason, RequestLog};
 use partner_api_gateway::Record;
 
-/// Reports each answered request: a line of the process's log, a row of the request log, and the metrics. Cheap to clone.
+/// Reports each completed request with a line in the process's log, a row in the request log, and the metrics. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     log: RequestLog,
@@ -12,12 +12,12 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Reports to a request log and to metrics.
+    /// Creates a reporter for a request log and the metrics.
     pub fn new(log: RequestLog, instruments: Instruments) -> Self {
         Reporter { log, instruments }
     }
 
-    /// Reports a request that has its answer, from whichever listener.
+    /// Reports a completed request of any listener.
     pub fn report(&self, record: Record) {
         tracing::info!(
             target: "requests",
@@ -27,14 +27,14 @@ impl Reporter {
             operation = record.operation,
             status = record.status,
             code = record.code,
-            reason = record.reason.map(Reason::word),
+            reason = record.reason.map(Reason::as_str),
             key_id = record.key_id.as_deref(),
             partner = record.partner.as_ref().map(|partner| partner.name.as_str()),
             address = %record.address,
             took_us = u64::try_from(record.took.as_micros()).unwrap_or(u64::MAX),
-            "answered"
+            "request completed"
         );
-        self.instruments.answered(&record);
+        self.instruments.record_response(&record);
         self.log.push(record);
     }
 }

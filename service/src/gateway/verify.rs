@@ -1,4 +1,4 @@
-//! The proof that a request comes from its key's holder: the signature and the key's allowlist.
+//! Verifies the signature and the key's allowlist.
 
 use std::net::IpAddr;
 
@@ -19,22 +19,22 @@ use partner_api_gateway::{DecodedQuery, Unverified};
 /// The credentials of a request whose signature is valid.
 pub struct Verified {
     pub(super) credentials: Credentials,
-    /// Until when the request waits for the database.
+    /// The deadline of the request's waits for the database.
     pub(super) deadline: Deadline,
     _stage: (),
 }
 
-/// Compares the signature with the server's own.
+/// Verifies the signature.
 ///
 /// # Errors
-/// 400 when the query has no canonical form; 401 `invalid_signature`, in the sandbox with the server's canonical string (it holds
-/// nothing secret), so that partners can compare it with theirs.
+/// 400 if the query has no canonical form; 401 `invalid_signature`. In `test`, the message shows the server's canonical string,
+/// which contains no secret, so that partners can compare it with theirs.
 pub(super) fn signature(
     environment: Environment,
     request: &Unverified<'_, Gateway>,
     credentials: Credentials,
 ) -> Result<(Verified, DecodedQuery), ApiError> {
-    // The body has arrived just now.
+    // The deadline starts when the body has arrived.
     let deadline = Deadline::begin();
     let query = request.query.decode()?;
     let canonical = Canonical {
@@ -47,8 +47,8 @@ pub(super) fn signature(
     }
     .render();
     if !signature_is_valid(&credentials.key.secret, &canonical, &credentials.signature) {
-        let (reason, form) = what_is_wrong(credentials.signature.as_bytes());
-        let error = invalid_signature(environment, &canonical, form.as_deref());
+        let (reason, problem) = diagnose(credentials.signature.as_bytes());
+        let error = invalid_signature(environment, &canonical, problem.as_deref());
         return Err(error.with_reason(reason));
     }
     let verified = Verified {
@@ -59,16 +59,16 @@ pub(super) fn signature(
     Ok((verified, query))
 }
 
-/// What is wrong with a signature that does not verify: the reason for the request log, and for the caller what is wrong with its
-/// form. About one of the right form nothing more can be said than that it differs.
-fn what_is_wrong(signature: &[u8]) -> (Reason, Option<String>) {
+/// Diagnoses a signature that does not verify. Returns the reason for the request log and, if the signature is malformed, the problem
+/// for the caller.
+fn diagnose(signature: &[u8]) -> (Reason, Option<String>) {
     let Some(hex) = signature.strip_prefix(SIGNATURE_PREFIX.as_bytes()) else {
         return (Reason::SignaturePrefix, Some("does not begin with \"sha256=\"".into()));
     };
-    let told = |problem: &str| Some(problem.to_string());
-    // Thirty-two bytes in Base64.
+    let some = |problem: &str| Some(problem.to_string());
+    // The length of 32 bytes in Base64.
     if hex.len() == 44 && hex.ends_with(b"=") {
-        return (Reason::SignatureLength, told("seems to be Base64"));
+        return (Reason::SignatureLength, some("seems to be Base64"));
     }
     if hex.len() != 64 {
         return (
@@ -77,36 +77,38 @@ fn what_is_wrong(signature: &[u8]) -> (Reason, Option<String>) {
         );
     }
     if !hex.iter().all(u8::is_ascii_hexdigit) {
-        return (Reason::SignatureNotHex, told("has characters that are no hex digits"));
+        return (Reason::SignatureNotHex, some("has characters other than hex digits"));
     }
     match hex.iter().any(u8::is_ascii_uppercase) {
-        true => (Reason::SignatureUpperCase, told("has upper-case hex digits")),
+        true => (Reason::SignatureUpperCase, some("has uppercase hex digits")),
         false => (Reason::SignatureDiffers, None),
     }
 }
 
-fn invalid_signature(environment: Environment, canonical: &str, form: Option<&str>) -> ApiError {
-    let shows = environment == Environment::Test;
-    let mut message = match form {
+fn invalid_signature(environment: Environment, canonical: &str, problem: Option<&str>) -> ApiError {
+    let shows_canonical = environment == Environment::Test;
+    let mut message = match problem {
         Some(problem) => {
-            format!("X-Partner-Signature must be \"sha256=\" + 64 lower-case hex digits; the one sent {problem}")
+            format!("X-Partner-Signature must be \"sha256=\" followed by 64 lowercase hex digits; the value sent {problem}")
         }
-        None => "the signature does not match this request: it must be the HMAC-SHA256 of the canonical string over the exact \
+        None => "the signature does not match this request. It must be the HMAC-SHA256 of the canonical string of the exact \
                  bytes sent, keyed with the 32 characters of the secret as shown"
             .to_string(),
     };
-    match (shows, form) {
-        (true, Some(_)) => message.push_str("; the canonical string that is to be signed"),
-        (true, None) => message.push_str(
-            "; if your canonical string differs from the server's, that is why; if it is identical, the secret does not belong \
-             to this key id; the server's",
-        ),
-        (false, _) => message.push_str("; the sandbox tells its canonical string with this error"),
-    }
-    if shows {
-        message.push_str(" (six lines, no line feed at the end) stands between the dashes:\n---\n");
+    if shows_canonical {
+        if problem.is_none() {
+            message.push_str(
+                ". Compare your canonical string with the server's below. If they are identical, the secret does not match \
+                 this key ID",
+            );
+        }
+        message.push_str(
+            ". The server's canonical string (six lines, no line feed at the end) is between the dashes:\n---\n",
+        );
         message.push_str(canonical);
         message.push_str("\n---");
+    } else {
+        message.push_str(". In the sandbox, this error includes the server's canonical string");
     }
     ApiError::new(ErrorCode::InvalidSignature, message)
 }
@@ -114,7 +116,7 @@ fn invalid_signature(environment: Environment, canonical: &str, form: Option<&st
 /// Checks the key's allowlist.
 ///
 /// # Errors
-/// 401 `invalid_key` with the observed address: the caller has proved the secret.
+/// 401 `invalid_key`. The message shows the client's address, because the caller has proved that it knows the secret.
 pub(super) fn allowlist(verified: &Verified, address: IpAddr) -> Result<(), ApiError> {
     let key = &verified.credentials.key;
     if allows(&key.allowlist, address) {
@@ -122,7 +124,7 @@ pub(super) fn allowlist(verified: &Verified, address: IpAddr) -> Result<(), ApiE
     }
     match key.allowlist_mode {
         AllowlistMode::Report => {
-            tracing::warn!(key_id = &*key.id, %address, "outside the key's allowlist, admitted (mode report)");
+            tracing::warn!(key_id = &*key.id, %address, "admitted an address outside the key's allowlist (mode report)");
             Ok(())
         }
         AllowlistMode::Enforce => {
@@ -133,13 +135,13 @@ pub(super) fn allowlist(verified: &Verified, address: IpAddr) -> Result<(), ApiE
     }
 }
 
-/// Whether `address` is in one of `blocks`, or there are none; an IPv4-mapped IPv6 address is its IPv4 address.
+/// Returns whether `address` is in one of `blocks`, or there are none. IPv4-mapped IPv6 addresses are treated as IPv4.
 fn allows(blocks: &[IpNet], address: IpAddr) -> bool {
     let address = address.to_canonical();
     blocks.is_empty() || blocks.iter().any(|block| canonical_block(block).contains(&address))
 }
 
-/// `::ffff:10.0.0.0/104` means `10.0.0.0/8`.
+/// Converts an IPv4-mapped block into its IPv4 block: `::ffff:10.0.0.0/104` into `10.0.0.0/8`.
 fn canonical_block(block: &IpNet) -> IpNet {
     let IpNet::V6(v6) = block else { return *block };
     match (v6.addr().to_ipv4_mapped(), v6.prefix_len().checked_sub(96)) {
@@ -154,7 +156,7 @@ mod tests {
 
     /// KEY-5
     #[test]
-    fn an_allowlist_admits_its_blocks_and_v4_mapped_addresses_are_v4() {
+    fn an_allowlist_admits_its_blocks_and_treats_mapped_addresses_as_ipv4() {
         let blocks: Vec<IpNet> = ["192.0.2.0/24", "2001:db8::/32", "::ffff:198.51.100.0/120"]
             .map(|block| block.parse().unwrap())
             .to_vec();

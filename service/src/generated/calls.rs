@@ -13,9 +13,9 @@ use crate::error::ApiError;
 use crate::gateway::Caller;
 /// Reads an operation's arguments from the request and passes them, with the caller, to
 /// `endpoints::<tag>::<operation_id>::handle`.
-pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> Answer<'r>;
+pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> CallFuture<'r>;
 /// The future result of a call.
-pub type Answer<'r> = Pin<
+pub type CallFuture<'r> = Pin<
     Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'r>,
 >;
 /// An operation and the function that calls it.
@@ -201,7 +201,7 @@ async fn submit_measurement(
             caller,
             call::body_and(
                 request,
-                crate::endpoints::measurements::submit_measurement::faults,
+                crate::endpoints::measurements::submit_measurement::further_errors,
             )?,
             request.body.clone(),
         )

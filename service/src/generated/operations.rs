@@ -27,7 +27,7 @@ pub struct Operation {
     pub extensions: &'static [(&'static str, &'static str)],
 }
 impl Operation {
-    /// The operation with this id.
+    /// The operation with this ID.
     pub fn find(id: &str) -> Option<&'static Operation> {
         OPERATIONS.iter().find(|operation| operation.id == id)
     }

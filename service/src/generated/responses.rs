@@ -22,7 +22,7 @@ impl HttpResponse for GetHealthResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -57,7 +57,7 @@ impl HttpResponse for ListOrganizationsResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -89,7 +89,7 @@ impl HttpResponse for ListBranchesResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -121,7 +121,7 @@ impl HttpResponse for ListInspectionsResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -143,12 +143,14 @@ pub enum GetInspectionResponse {
     Ok {
         /// The body.
         body: Inspection,
-        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        /// Header `ETag`: Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check
+        /// whether they are still current.
         e_tag: String,
     },
-    /// 304: The answer is still the one whose `ETag` was sent in `If-None-Match`. There is no body.
+    /// 304: The bytes whose `ETag` was sent in `If-None-Match` are still current. There is no body.
     Status304 {
-        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        /// Header `ETag`: Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check
+        /// whether they are still current.
         e_tag: String,
     },
 }
@@ -171,7 +173,7 @@ impl HttpResponse for GetInspectionResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.\"}},\"required\":[\"X-Request-Id\",\"ETag\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check\\nwhether they are still current.\"}},\"required\":[\"X-Request-Id\",\"ETag\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -192,12 +194,14 @@ pub enum GetInspectionFormsResponse {
     Ok {
         /// The body.
         body: InspectionForms,
-        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        /// Header `ETag`: Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check
+        /// whether they are still current.
         e_tag: String,
     },
-    /// 304: The answer is still the one whose `ETag` was sent in `If-None-Match`. There is no body.
+    /// 304: The bytes whose `ETag` was sent in `If-None-Match` are still current. There is no body.
     Status304 {
-        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        /// Header `ETag`: Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check
+        /// whether they are still current.
         e_tag: String,
     },
 }
@@ -220,7 +224,7 @@ impl HttpResponse for GetInspectionFormsResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.\"}},\"required\":[\"X-Request-Id\",\"ETag\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check\\nwhether they are still current.\"}},\"required\":[\"X-Request-Id\",\"ETag\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -255,7 +259,7 @@ impl HttpResponse for GetInspectionPhotosResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -277,14 +281,16 @@ pub enum GetInspectionPdfResponse {
     Ok {
         /// The body.
         body: Body,
-        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        /// Header `ETag`: Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check
+        /// whether they are still current.
         e_tag: String,
-        /// Header `Content-Disposition`: What to call the file, after the report's number.
+        /// Header `Content-Disposition`: The suggested name of the file, which contains the report's number.
         content_disposition: String,
     },
-    /// 304: The answer is still the one whose `ETag` was sent in `If-None-Match`. There is no body.
+    /// 304: The bytes whose `ETag` was sent in `If-None-Match` are still current. There is no body.
     Status304 {
-        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        /// Header `ETag`: Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check
+        /// whether they are still current.
         e_tag: String,
     },
 }
@@ -315,7 +321,7 @@ impl HttpResponse for GetInspectionPdfResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.\"},\"Content-Disposition\":{\"type\":\"string\",\"description\":\"What to call the file, after the report's number.\"}},\"required\":[\"X-Request-Id\",\"ETag\",\"Content-Disposition\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Identifies the exact bytes of the response and changes when they change. Send it in `If-None-Match` to check\\nwhether they are still current.\"},\"Content-Disposition\":{\"type\":\"string\",\"description\":\"The suggested name of the file, which contains the report's number.\"}},\"required\":[\"X-Request-Id\",\"ETag\",\"Content-Disposition\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -332,16 +338,16 @@ impl HttpResponse for GetInspectionPdfResponse {
 }
 /// The success responses of `submit_measurement`.
 pub enum SubmitMeasurementResponse {
-    /// 200: A measurement with this `external_id` was recorded before; this is its present state, and nothing new was
-    /// recorded (`idempotent_replay` is true).
+    /// 200: A measurement with this `external_id` was recorded before. The response has its current state, and nothing
+    /// new was recorded (`idempotent_replay` is true).
     Ok {
         /// The body.
         body: MeasurementResponse,
-        /// Header `X-Idempotency-Payload-Mismatch`: `true` when the body of this replay differs from the body first sent with the `external_id`. The first one
-        /// stands. The header is absent when they are the same.
+        /// Header `X-Idempotency-Payload-Mismatch`: `true` if the body of this replay differs from the body that was first sent with the `external_id`. The first
+        /// one remains in effect. The header is absent if they are the same.
         x_idempotency_payload_mismatch: Option<String>,
     },
-    /// 201: The measurement was recorded: `applied` to an open report, or `pending` until there is one.
+    /// 201: The measurement was recorded. It was `applied` to an open report, or is `pending` until there is one.
     Created(MeasurementResponse),
 }
 impl HttpResponse for SubmitMeasurementResponse {
@@ -362,7 +368,7 @@ impl HttpResponse for SubmitMeasurementResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"X-Idempotency-Payload-Mismatch\":{\"type\":\"string\",\"description\":\"`true` when the body of this replay differs from the body first sent with the `external_id`. The first one\\nstands. The header is absent when they are the same.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"ID of the request, on every response. The body of an error has the same value in `error.request_id`. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"The rest of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests remain, and a\\nnew window begins in `t` seconds. On every response to an authenticated request.\"},\"X-Idempotency-Payload-Mismatch\":{\"type\":\"string\",\"description\":\"`true` if the body of this replay differs from the body that was first sent with the `external_id`. The first\\none remains in effect. The header is absent if they are the same.\"}},\"required\":[\"X-Request-Id\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -371,7 +377,7 @@ impl HttpResponse for SubmitMeasurementResponse {
                 MeasurementResponse,
             >(
                 http::StatusCode::OK,
-                "A measurement with this `external_id` was recorded before; this is its present state, and nothing new was\nrecorded (`idempotent_replay` is true).",
+                "A measurement with this `external_id` was recorded before. The response has its current state, and nothing\nnew was recorded (`idempotent_replay` is true).",
             ),
         )
     }

@@ -20,12 +20,12 @@ use schemars::schema::Schema;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
-/// The service's answer to a partner that asks whether everything is in order.
+/// The state of the service, and the partner and environment of the key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Health {
     /// Always `ok`.
     pub status: String,
-    /// Id of the partner that the key belongs to.
+    /// ID of the partner that the key belongs to.
     pub partner: uuid::Uuid,
     pub environment: Environment,
     /// The server's time, in UTC. Compare your clock with it; signatures allow a difference of 300 s.
@@ -38,11 +38,11 @@ impl JsonSchema for Health {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Environment>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The service's answer to a partner that asks whether everything is in order.\",\"required\":[\"status\",\"partner\",\"environment\",\"server_time\"],\"properties\":{\"status\":{\"type\":\"string\",\"description\":\"Always `ok`.\",\"example\":\"ok\"},\"partner\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the partner that the key belongs to.\",\"example\":\"01974d1a-7c00-7b21-9a51-6f0c2d3e4f50\"},\"environment\":{\"$ref\":\"#/components/schemas/Environment\"},\"server_time\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The server's time, in UTC. Compare your clock with it; signatures allow a difference of 300 s.\",\"example\":\"2026-06-15T09:30:00.482913Z\"}}}",
+            "{\"type\":\"object\",\"description\":\"The state of the service, and the partner and environment of the key.\",\"required\":[\"status\",\"partner\",\"environment\",\"server_time\"],\"properties\":{\"status\":{\"type\":\"string\",\"description\":\"Always `ok`.\",\"example\":\"ok\"},\"partner\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the partner that the key belongs to.\",\"example\":\"01974d1a-7c00-7b21-9a51-6f0c2d3e4f50\"},\"environment\":{\"$ref\":\"#/components/schemas/Environment\"},\"server_time\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The server's time, in UTC. Compare your clock with it; signatures allow a difference of 300 s.\",\"example\":\"2026-06-15T09:30:00.482913Z\"}}}",
         )
     }
 }
-/// The environment that answered. `test` is the sandbox, `live` is production.
+/// The environment of the service. `test` is the sandbox, and `live` is production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Environment {
     /// `test`
@@ -77,11 +77,11 @@ impl JsonSchema for Environment {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"The environment that answered. `test` is the sandbox, `live` is production.\",\"enum\":[\"test\",\"live\"],\"example\":\"test\"}",
+            "{\"type\":\"string\",\"description\":\"The environment of the service. `test` is the sandbox, and `live` is production.\",\"enum\":[\"test\",\"live\"],\"example\":\"test\"}",
         )
     }
 }
-/// All organizations open to the partner.
+/// All organizations that you can access.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OrganizationList {
     /// The organizations, ordered by name.
@@ -94,21 +94,21 @@ impl JsonSchema for OrganizationList {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Organization>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"All organizations open to the partner.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"type\":\"array\",\"description\":\"The organizations, ordered by name.\",\"items\":{\"$ref\":\"#/components/schemas/Organization\"}}}}",
+            "{\"type\":\"object\",\"description\":\"All organizations that you can access.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"type\":\"array\",\"description\":\"The organizations, ordered by name.\",\"items\":{\"$ref\":\"#/components/schemas/Organization\"}}}}",
         )
     }
 }
 /// A company that inspects vehicles, with one or more branches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Organization {
-    /// Id of the organization.
+    /// ID of the organization.
     pub id: uuid::Uuid,
-    /// Short name of the organization for use in addresses.
+    /// Short name of the organization for use in URLs.
     pub slug: String,
     /// Name of the organization.
     pub name: String,
-    /// Number of the organization's branches that are open to the partner, inactive ones included: all of them, or
-    /// those of the restricted set that the partner was granted.
+    /// Number of the organization's branches that you can access, including inactive ones: all of them, or those in
+    /// the restricted set that you were granted.
     pub branch_count: i32,
     pub pii_mode: PiiMode,
 }
@@ -119,11 +119,11 @@ impl JsonSchema for Organization {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<PiiMode>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A company that inspects vehicles, with one or more branches.\",\"required\":[\"id\",\"slug\",\"name\",\"branch_count\",\"pii_mode\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the organization.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"slug\":{\"type\":\"string\",\"description\":\"Short name of the organization for use in addresses.\",\"example\":\"anadolu-ekspertiz\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the organization.\",\"example\":\"Anadolu Oto Ekspertiz\"},\"branch_count\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Number of the organization's branches that are open to the partner, inactive ones included: all of them, or\\nthose of the restricted set that the partner was granted.\\n\",\"example\":5},\"pii_mode\":{\"$ref\":\"#/components/schemas/PiiMode\"}}}",
+            "{\"type\":\"object\",\"description\":\"A company that inspects vehicles, with one or more branches.\",\"required\":[\"id\",\"slug\",\"name\",\"branch_count\",\"pii_mode\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the organization.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"slug\":{\"type\":\"string\",\"description\":\"Short name of the organization for use in URLs.\",\"example\":\"anadolu-ekspertiz\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the organization.\",\"example\":\"Anadolu Oto Ekspertiz\"},\"branch_count\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Number of the organization's branches that you can access, including inactive ones: all of them, or those in\\nthe restricted set that you were granted.\\n\",\"example\":5},\"pii_mode\":{\"$ref\":\"#/components/schemas/PiiMode\"}}}",
         )
     }
 }
-/// How personal data is returned in the reports of an organization. The fields are the same in every mode, and
+/// How personal data is returned in the reports of an organization. The fields are the same in every mode and are
 /// never null.
 ///
 /// | Field | `NONE` | `MASKED` | `FULL` |
@@ -131,8 +131,8 @@ impl JsonSchema for Organization {
 /// | `plate_masked` | `***` | province code and last two digits: `34***23` | `34 ABC 123` |
 /// | `vin_masked` | `***` | first 3 and last 4 characters: `WVW***0147` | the whole number |
 ///
-/// In `NONE` and `MASKED` a Turkish national id or a telephone number in free text (`note`, `general_note`,
-/// `summary`, `recommendation`, `caption`) is replaced by `[removed]`.
+/// With `NONE` and `MASKED`, Turkish national IDs and telephone numbers in free text (`note`, `general_note`,
+/// `summary`, `recommendation`, `caption`) are replaced by `[removed]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum PiiMode {
     /// `NONE`
@@ -172,11 +172,11 @@ impl JsonSchema for PiiMode {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"How personal data is returned in the reports of an organization. The fields are the same in every mode, and\\nnever null.\\n\\n| Field | `NONE` | `MASKED` | `FULL` |\\n|---|---|---|---|\\n| `plate_masked` | `***` | province code and last two digits: `34***23` | `34 ABC 123` |\\n| `vin_masked` | `***` | first 3 and last 4 characters: `WVW***0147` | the whole number |\\n\\nIn `NONE` and `MASKED` a Turkish national id or a telephone number in free text (`note`, `general_note`,\\n`summary`, `recommendation`, `caption`) is replaced by `[removed]`.\\n\",\"enum\":[\"NONE\",\"MASKED\",\"FULL\"],\"example\":\"MASKED\"}",
+            "{\"type\":\"string\",\"description\":\"How personal data is returned in the reports of an organization. The fields are the same in every mode and are\\nnever null.\\n\\n| Field | `NONE` | `MASKED` | `FULL` |\\n|---|---|---|---|\\n| `plate_masked` | `***` | province code and last two digits: `34***23` | `34 ABC 123` |\\n| `vin_masked` | `***` | first 3 and last 4 characters: `WVW***0147` | the whole number |\\n\\nWith `NONE` and `MASKED`, Turkish national IDs and telephone numbers in free text (`note`, `general_note`,\\n`summary`, `recommendation`, `caption`) are replaced by `[removed]`.\\n\",\"enum\":[\"NONE\",\"MASKED\",\"FULL\"],\"example\":\"MASKED\"}",
         )
     }
 }
-/// The branches of an organization that are open to the partner.
+/// The branches of an organization that you can access.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BranchList {
     /// The branches, ordered by code.
@@ -189,16 +189,16 @@ impl JsonSchema for BranchList {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Branch>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The branches of an organization that are open to the partner.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"type\":\"array\",\"description\":\"The branches, ordered by code.\",\"items\":{\"$ref\":\"#/components/schemas/Branch\"}}}}",
+            "{\"type\":\"object\",\"description\":\"The branches of an organization that you can access.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"type\":\"array\",\"description\":\"The branches, ordered by code.\",\"items\":{\"$ref\":\"#/components/schemas/Branch\"}}}}",
         )
     }
 }
 /// A place where an organization inspects vehicles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Branch {
-    /// Id of the branch.
+    /// ID of the branch.
     pub id: uuid::Uuid,
-    /// Code of the branch, as a device sends it in `branch_code`. Letter case does not matter there.
+    /// Code of the branch, as a device sends it in `branch_code`, where letter case is ignored.
     pub code: String,
     /// Name of the branch.
     pub name: String,
@@ -206,7 +206,7 @@ pub struct Branch {
     pub city: String,
     /// District of the city.
     pub district: String,
-    /// False when the branch is closed; it then takes no measurements. Its reports stay readable.
+    /// False if the branch is closed; it then accepts no measurements. Its reports remain readable.
     pub is_active: bool,
 }
 impl JsonSchema for Branch {
@@ -215,12 +215,12 @@ impl JsonSchema for Branch {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A place where an organization inspects vehicles.\",\"required\":[\"id\",\"code\",\"name\",\"city\",\"district\",\"is_active\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the branch.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"code\":{\"type\":\"string\",\"description\":\"Code of the branch, as a device sends it in `branch_code`. Letter case does not matter there.\\n\",\"example\":\"ANK-01\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the branch.\",\"example\":\"Anadolu Oto Ekspertiz Çankaya\"},\"city\":{\"type\":\"string\",\"description\":\"City (province) of the branch.\",\"example\":\"Ankara\"},\"district\":{\"type\":\"string\",\"description\":\"District of the city.\",\"example\":\"Çankaya\"},\"is_active\":{\"type\":\"boolean\",\"description\":\"False when the branch is closed; it then takes no measurements. Its reports stay readable.\",\"example\":true}}}",
+            "{\"type\":\"object\",\"description\":\"A place where an organization inspects vehicles.\",\"required\":[\"id\",\"code\",\"name\",\"city\",\"district\",\"is_active\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the branch.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"code\":{\"type\":\"string\",\"description\":\"Code of the branch, as a device sends it in `branch_code`, where letter case is ignored.\\n\",\"example\":\"ANK-01\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the branch.\",\"example\":\"Anadolu Oto Ekspertiz Çankaya\"},\"city\":{\"type\":\"string\",\"description\":\"City (province) of the branch.\",\"example\":\"Ankara\"},\"district\":{\"type\":\"string\",\"description\":\"District of the city.\",\"example\":\"Çankaya\"},\"is_active\":{\"type\":\"boolean\",\"description\":\"False if the branch is closed; it then accepts no measurements. Its reports remain readable.\",\"example\":true}}}",
         )
     }
 }
-/// Status of a report, of those that partners see. `published`: finished and shown to the customer. `archived`:
-/// finished and put away. `cancelled`: withdrawn.
+/// Status of a report that partners see. `published`: finished and shown to the customer. `archived`: finished and
+/// moved to the archive. `cancelled`: withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum InspectionStatus {
     /// `published`
@@ -265,7 +265,7 @@ impl JsonSchema for InspectionStatus {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"Status of a report, of those that partners see. `published`: finished and shown to the customer. `archived`:\\nfinished and put away. `cancelled`: withdrawn.\\n\",\"enum\":[\"published\",\"archived\",\"cancelled\"],\"example\":\"published\"}",
+            "{\"type\":\"string\",\"description\":\"Status of a report that partners see. `published`: finished and shown to the customer. `archived`: finished and\\nmoved to the archive. `cancelled`: withdrawn.\\n\",\"enum\":[\"published\",\"archived\",\"cancelled\"],\"example\":\"published\"}",
         )
     }
 }
@@ -288,11 +288,11 @@ impl JsonSchema for InspectionList {
         )
     }
 }
-/// Where a list goes on.
+/// The position of the next page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Page {
-    /// The query parameter `cursor` of the next page; to be returned unchanged and not interpreted. Absent on the
-    /// last page.
+    /// The value of the query parameter `cursor` for the next page. Send it unchanged, and do not interpret it.
+    /// Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Whether there is a next page.
@@ -304,38 +304,38 @@ impl JsonSchema for Page {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"Where a list goes on.\",\"required\":[\"has_more\"],\"properties\":{\"next_cursor\":{\"type\":\"string\",\"description\":\"The query parameter `cursor` of the next page; to be returned unchanged and not interpreted. Absent on the\\nlast page.\\n\",\"example\":\"AZdNGwqAfES0r2eVq0xk3Q\"},\"has_more\":{\"type\":\"boolean\",\"description\":\"Whether there is a next page.\",\"example\":true}}}",
+            "{\"type\":\"object\",\"description\":\"The position of the next page of a list.\",\"required\":[\"has_more\"],\"properties\":{\"next_cursor\":{\"type\":\"string\",\"description\":\"The value of the query parameter `cursor` for the next page. Send it unchanged, and do not interpret it.\\nAbsent on the last page.\\n\",\"example\":\"AZdNGwqAfES0r2eVq0xk3Q\"},\"has_more\":{\"type\":\"boolean\",\"description\":\"Whether there is a next page.\",\"example\":true}}}",
         )
     }
 }
 /// An inspection report in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InspectionListItem {
-    /// Id of the inspection.
+    /// ID of the inspection.
     pub id: uuid::Uuid,
     /// Number of the report, as printed on it.
     pub report_number: String,
-    /// Id of the organization that made the report.
+    /// ID of the organization that made the report.
     pub organization_id: uuid::Uuid,
-    /// Id of the branch that made the report.
+    /// ID of the branch that made the report.
     pub branch_id: uuid::Uuid,
     pub status: InspectionStatus,
     /// Name of the inspection package that the customer bought.
     pub package_name: String,
     /// Overall score of the vehicle in points, from 0 (worst) to 100 (best).
     pub overall_score: i32,
-    /// What the customer paid, after discount, in Turkish lira, with two decimals.
+    /// Price that the customer paid, after discount, in Turkish lira, with two decimals.
     #[serde(serialize_with = "codegen_runtime::decimal::serialize::<2, _>")]
     pub final_price_try: Decimal,
     pub vehicle: Vehicle,
-    /// When the report was published, in UTC. What `published_from` and `published_to` compare with.
+    /// Time at which the report was published, in UTC. `published_from` and `published_to` filter by it.
     pub published_at: DateTime<Utc>,
-    /// When the report was begun, in UTC. The list's order follows it.
+    /// Time at which the report was created, in UTC. The list is ordered by it.
     pub created_at: DateTime<Utc>,
-    /// When something of the report last changed, in UTC: its status, prices, texts, vehicle, forms, photos or PDF,
-    /// or what all reports of the organization show, as its `pii_mode`. It may be later than what you see changed,
-    /// and is never earlier. What `updated_from` and `updated_to` compare with. Reports from before version 1.3.0
-    /// have at least the time of its introduction.
+    /// Time of the report's last change, in UTC: of its status, prices, texts, vehicle, forms, photos or PDF, or of
+    /// data that all reports of the organization show, such as its `pii_mode`. The time may be later than the last
+    /// change that you can see, but is never earlier. `updated_from` and `updated_to` filter by it. For
+    /// reports from before version 1.3.0, it is not earlier than the introduction of that version.
     pub updated_at: DateTime<Utc>,
 }
 impl JsonSchema for InspectionListItem {
@@ -346,16 +346,16 @@ impl JsonSchema for InspectionListItem {
         schema::register::<InspectionStatus>(generator);
         schema::register::<Vehicle>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"An inspection report in a list.\",\"required\":[\"id\",\"report_number\",\"organization_id\",\"branch_id\",\"status\",\"package_name\",\"overall_score\",\"final_price_try\",\"vehicle\",\"published_at\",\"created_at\",\"updated_at\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the organization that made the report.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the branch that made the report.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package_name\":{\"type\":\"string\",\"description\":\"Name of the inspection package that the customer bought.\",\"example\":\"Tam Ekspertiz\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"final_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"What the customer paid, after discount, in Turkish lira, with two decimals.\",\"example\":\"2250.00\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the report was published, in UTC. What `published_from` and `published_to` compare with.\",\"example\":\"2026-06-15T09:30:00.482913Z\"},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the report was begun, in UTC. The list's order follows it.\",\"example\":\"2026-06-15T08:05:12.730164Z\"},\"updated_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When something of the report last changed, in UTC: its status, prices, texts, vehicle, forms, photos or PDF,\\nor what all reports of the organization show, as its `pii_mode`. It may be later than what you see changed,\\nand is never earlier. What `updated_from` and `updated_to` compare with. Reports from before version 1.3.0\\nhave at least the time of its introduction.\\n\",\"example\":\"2026-06-16T07:41:55.018352Z\"}}}",
+            "{\"type\":\"object\",\"description\":\"An inspection report in a list.\",\"required\":[\"id\",\"report_number\",\"organization_id\",\"branch_id\",\"status\",\"package_name\",\"overall_score\",\"final_price_try\",\"vehicle\",\"published_at\",\"created_at\",\"updated_at\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the organization that made the report.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the branch that made the report.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package_name\":{\"type\":\"string\",\"description\":\"Name of the inspection package that the customer bought.\",\"example\":\"Tam Ekspertiz\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"final_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"Price that the customer paid, after discount, in Turkish lira, with two decimals.\",\"example\":\"2250.00\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Time at which the report was published, in UTC. `published_from` and `published_to` filter by it.\",\"example\":\"2026-06-15T09:30:00.482913Z\"},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Time at which the report was created, in UTC. The list is ordered by it.\",\"example\":\"2026-06-15T08:05:12.730164Z\"},\"updated_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Time of the report's last change, in UTC: of its status, prices, texts, vehicle, forms, photos or PDF, or of\\ndata that all reports of the organization show, such as its `pii_mode`. The time may be later than the last\\nchange that you can see, but is never earlier. `updated_from` and `updated_to` filter by it. For\\nreports from before version 1.3.0, it is not earlier than the introduction of that version.\\n\",\"example\":\"2026-06-16T07:41:55.018352Z\"}}}",
         )
     }
 }
 /// The inspected vehicle as registered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Vehicle {
-    /// Number plate, as the organization's `pii_mode` allows. Never null, `***` when hidden.
+    /// License plate, as the organization's `pii_mode` allows. Never null; `***` if hidden.
     pub plate_masked: String,
-    /// Vehicle identification number, as the organization's `pii_mode` allows. Never null, `***` when hidden.
+    /// Vehicle identification number, as the organization's `pii_mode` allows. Never null; `***` if hidden.
     pub vin_masked: String,
     /// Maker of the vehicle.
     pub brand: String,
@@ -363,18 +363,18 @@ pub struct Vehicle {
     pub model: String,
     /// Model year.
     pub year: i32,
-    /// Body type, a code in capitals. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,
+    /// Body type, a code in capital letters. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,
     /// `COUPE`, `CABRIO`, `PICKUP`, `VAN`, `OTHER`.
     pub r#type: String,
-    /// Fuel, a code in capitals. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,
+    /// Fuel, a code in capital letters. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,
     /// `OTHER`.
     pub fuel_type: String,
-    /// Transmission, a code in capitals. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,
+    /// Transmission, a code in capital letters. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,
     /// `OTHER`.
     pub transmission: String,
-    /// Color, in the organization's words.
+    /// Color, in the organization's own words.
     pub color: String,
-    /// Mileage as registered with the vehicle, in kilometres. See also `snapshot.mileage_km`.
+    /// Mileage as registered with the vehicle, in kilometers. See also `snapshot.mileage_km`.
     pub mileage_km: i32,
 }
 impl JsonSchema for Vehicle {
@@ -383,14 +383,14 @@ impl JsonSchema for Vehicle {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The inspected vehicle as registered.\",\"required\":[\"plate_masked\",\"vin_masked\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\",\"mileage_km\"],\"properties\":{\"plate_masked\":{\"type\":\"string\",\"description\":\"Number plate, as the organization's `pii_mode` allows. Never null, `***` when hidden.\",\"example\":\"34***23\"},\"vin_masked\":{\"type\":\"string\",\"description\":\"Vehicle identification number, as the organization's `pii_mode` allows. Never null, `***` when hidden.\\n\",\"example\":\"WVW***0147\"},\"brand\":{\"type\":\"string\",\"description\":\"Maker of the vehicle.\",\"example\":\"Volkswagen\"},\"model\":{\"type\":\"string\",\"description\":\"Model of the vehicle.\",\"example\":\"Golf 1.5 TSI\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1900,\"maximum\":2100,\"description\":\"Model year.\",\"example\":2021},\"type\":{\"type\":\"string\",\"description\":\"Body type, a code in capitals. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,\\n`COUPE`, `CABRIO`, `PICKUP`, `VAN`, `OTHER`.\\n\",\"x-known-values\":[\"SEDAN\",\"HATCHBACK\",\"STATION_WAGON\",\"SUV\",\"COUPE\",\"CABRIO\",\"PICKUP\",\"VAN\",\"OTHER\"],\"example\":\"HATCHBACK\"},\"fuel_type\":{\"type\":\"string\",\"description\":\"Fuel, a code in capitals. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"GASOLINE\",\"DIESEL\",\"LPG\",\"HYBRID\",\"ELECTRIC\",\"OTHER\"],\"example\":\"GASOLINE\"},\"transmission\":{\"type\":\"string\",\"description\":\"Transmission, a code in capitals. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"MANUAL\",\"AUTOMATIC\",\"SEMI_AUTOMATIC\",\"OTHER\"],\"example\":\"AUTOMATIC\"},\"color\":{\"type\":\"string\",\"description\":\"Color, in the organization's words.\",\"example\":\"Beyaz\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Mileage as registered with the vehicle, in kilometres. See also `snapshot.mileage_km`.\",\"example\":48210}}}",
+            "{\"type\":\"object\",\"description\":\"The inspected vehicle as registered.\",\"required\":[\"plate_masked\",\"vin_masked\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\",\"mileage_km\"],\"properties\":{\"plate_masked\":{\"type\":\"string\",\"description\":\"License plate, as the organization's `pii_mode` allows. Never null; `***` if hidden.\",\"example\":\"34***23\"},\"vin_masked\":{\"type\":\"string\",\"description\":\"Vehicle identification number, as the organization's `pii_mode` allows. Never null; `***` if hidden.\\n\",\"example\":\"WVW***0147\"},\"brand\":{\"type\":\"string\",\"description\":\"Maker of the vehicle.\",\"example\":\"Volkswagen\"},\"model\":{\"type\":\"string\",\"description\":\"Model of the vehicle.\",\"example\":\"Golf 1.5 TSI\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1900,\"maximum\":2100,\"description\":\"Model year.\",\"example\":2021},\"type\":{\"type\":\"string\",\"description\":\"Body type, a code in capital letters. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,\\n`COUPE`, `CABRIO`, `PICKUP`, `VAN`, `OTHER`.\\n\",\"x-known-values\":[\"SEDAN\",\"HATCHBACK\",\"STATION_WAGON\",\"SUV\",\"COUPE\",\"CABRIO\",\"PICKUP\",\"VAN\",\"OTHER\"],\"example\":\"HATCHBACK\"},\"fuel_type\":{\"type\":\"string\",\"description\":\"Fuel, a code in capital letters. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"GASOLINE\",\"DIESEL\",\"LPG\",\"HYBRID\",\"ELECTRIC\",\"OTHER\"],\"example\":\"GASOLINE\"},\"transmission\":{\"type\":\"string\",\"description\":\"Transmission, a code in capital letters. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"MANUAL\",\"AUTOMATIC\",\"SEMI_AUTOMATIC\",\"OTHER\"],\"example\":\"AUTOMATIC\"},\"color\":{\"type\":\"string\",\"description\":\"Color, in the organization's own words.\",\"example\":\"Beyaz\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Mileage as registered with the vehicle, in kilometers. See also `snapshot.mileage_km`.\",\"example\":48210}}}",
         )
     }
 }
 /// An inspection report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inspection {
-    /// Id of the inspection.
+    /// ID of the inspection.
     pub id: uuid::Uuid,
     /// Number of the report, as printed on it.
     pub report_number: String,
@@ -401,14 +401,14 @@ pub struct Inspection {
     pub pricing: Pricing,
     pub vehicle: Vehicle,
     pub snapshot: Snapshot,
-    /// The inspector's overall words; may be empty. National ids and telephone numbers are replaced by `[removed]`
-    /// when `pii_mode` is `NONE` or `MASKED`.
+    /// The inspector's overall comment; may be empty. National IDs and telephone numbers are replaced by
+    /// `[removed]` if `pii_mode` is `NONE` or `MASKED`.
     pub summary: String,
-    /// What the inspector recommends; may be empty. Scrubbed like `summary`.
+    /// The inspector's recommendation; may be empty. Scrubbed like `summary`.
     pub recommendation: String,
     /// Overall score of the vehicle in points, from 0 (worst) to 100 (best).
     pub overall_score: i32,
-    /// When something of the report, its forms, photos or PDF last changed, in UTC, as in the list.
+    /// Time of the last change to the report, its forms, photos or PDF, in UTC, as in the list.
     pub updated_at: DateTime<Utc>,
     pub links: Links,
 }
@@ -426,16 +426,16 @@ impl JsonSchema for Inspection {
         schema::register::<Snapshot>(generator);
         schema::register::<Links>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"An inspection report.\",\"required\":[\"id\",\"report_number\",\"organization\",\"branch\",\"status\",\"package\",\"pricing\",\"vehicle\",\"snapshot\",\"summary\",\"recommendation\",\"overall_score\",\"updated_at\",\"links\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization\":{\"$ref\":\"#/components/schemas/OrganizationRef\"},\"branch\":{\"$ref\":\"#/components/schemas/BranchRef\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package\":{\"$ref\":\"#/components/schemas/Package\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"snapshot\":{\"$ref\":\"#/components/schemas/Snapshot\"},\"summary\":{\"type\":\"string\",\"description\":\"The inspector's overall words; may be empty. National ids and telephone numbers are replaced by `[removed]`\\nwhen `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Araç genel olarak bakımlı. Sağ arka çamurluk boyalı.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"What the inspector recommends; may be empty. Scrubbed like `summary`.\",\"example\":\"Ön fren diskleri 5.000 km içinde değiştirilmeli.\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"updated_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When something of the report, its forms, photos or PDF last changed, in UTC, as in the list.\",\"example\":\"2026-06-16T07:41:55.018352Z\"},\"links\":{\"$ref\":\"#/components/schemas/Links\"}}}",
+            "{\"type\":\"object\",\"description\":\"An inspection report.\",\"required\":[\"id\",\"report_number\",\"organization\",\"branch\",\"status\",\"package\",\"pricing\",\"vehicle\",\"snapshot\",\"summary\",\"recommendation\",\"overall_score\",\"updated_at\",\"links\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization\":{\"$ref\":\"#/components/schemas/OrganizationRef\"},\"branch\":{\"$ref\":\"#/components/schemas/BranchRef\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package\":{\"$ref\":\"#/components/schemas/Package\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"snapshot\":{\"$ref\":\"#/components/schemas/Snapshot\"},\"summary\":{\"type\":\"string\",\"description\":\"The inspector's overall comment; may be empty. National IDs and telephone numbers are replaced by\\n`[removed]` if `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Araç genel olarak bakımlı. Sağ arka çamurluk boyalı.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"The inspector's recommendation; may be empty. Scrubbed like `summary`.\",\"example\":\"Ön fren diskleri 5.000 km içinde değiştirilmeli.\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"updated_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Time of the last change to the report, its forms, photos or PDF, in UTC, as in the list.\",\"example\":\"2026-06-16T07:41:55.018352Z\"},\"links\":{\"$ref\":\"#/components/schemas/Links\"}}}",
         )
     }
 }
 /// The organization that made the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OrganizationRef {
-    /// Id of the organization.
+    /// ID of the organization.
     pub id: uuid::Uuid,
-    /// Short name of the organization for use in addresses.
+    /// Short name of the organization for use in URLs.
     pub slug: String,
     /// Name of the organization.
     pub name: String,
@@ -446,14 +446,14 @@ impl JsonSchema for OrganizationRef {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The organization that made the report.\",\"required\":[\"id\",\"slug\",\"name\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the organization.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"slug\":{\"type\":\"string\",\"description\":\"Short name of the organization for use in addresses.\",\"example\":\"anadolu-ekspertiz\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the organization.\",\"example\":\"Anadolu Oto Ekspertiz\"}}}",
+            "{\"type\":\"object\",\"description\":\"The organization that made the report.\",\"required\":[\"id\",\"slug\",\"name\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the organization.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"slug\":{\"type\":\"string\",\"description\":\"Short name of the organization for use in URLs.\",\"example\":\"anadolu-ekspertiz\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the organization.\",\"example\":\"Anadolu Oto Ekspertiz\"}}}",
         )
     }
 }
 /// The branch that made the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BranchRef {
-    /// Id of the branch.
+    /// ID of the branch.
     pub id: uuid::Uuid,
     /// Name of the branch.
     pub name: String,
@@ -466,7 +466,7 @@ impl JsonSchema for BranchRef {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The branch that made the report.\",\"required\":[\"id\",\"name\",\"city\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the branch.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the branch.\",\"example\":\"Anadolu Oto Ekspertiz Çankaya\"},\"city\":{\"type\":\"string\",\"description\":\"City (province) of the branch.\",\"example\":\"Ankara\"}}}",
+            "{\"type\":\"object\",\"description\":\"The branch that made the report.\",\"required\":[\"id\",\"name\",\"city\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the branch.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the branch.\",\"example\":\"Anadolu Oto Ekspertiz Çankaya\"},\"city\":{\"type\":\"string\",\"description\":\"City (province) of the branch.\",\"example\":\"Ankara\"}}}",
         )
     }
 }
@@ -489,7 +489,7 @@ impl JsonSchema for Package {
         )
     }
 }
-/// What the inspection cost the customer.
+/// The price of the inspection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pricing {
     /// Price before discount, in Turkish lira, with two decimals.
@@ -498,12 +498,12 @@ pub struct Pricing {
     /// Discount in percent of the price, from `0.00` to `100.00`, with two decimals.
     #[serde(serialize_with = "codegen_runtime::decimal::serialize::<2, _>")]
     pub discount_percent: Decimal,
-    /// Name of the discount. Empty when there is none.
+    /// Name of the discount. Empty if there is none.
     pub discount_name: String,
     /// Price after discount, in Turkish lira, with two decimals.
     #[serde(serialize_with = "codegen_runtime::decimal::serialize::<2, _>")]
     pub final_price_try: Decimal,
-    /// How the customer paid, a code in capitals. Open vocabulary; known values: `CASH`, `CARD`, `TRANSFER`.
+    /// How the customer paid, a code in capital letters. Open vocabulary; known values: `CASH`, `CARD`, `TRANSFER`.
     pub payment_type: String,
     /// Currency of the prices, as an ISO 4217 code. `TRY` today.
     pub currency: String,
@@ -514,17 +514,17 @@ impl JsonSchema for Pricing {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"What the inspection cost the customer.\",\"required\":[\"base_price_try\",\"discount_percent\",\"discount_name\",\"final_price_try\",\"payment_type\",\"currency\"],\"properties\":{\"base_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"Price before discount, in Turkish lira, with two decimals.\",\"example\":\"2500.00\"},\"discount_percent\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"Discount in percent of the price, from `0.00` to `100.00`, with two decimals.\",\"example\":\"10.00\"},\"discount_name\":{\"type\":\"string\",\"description\":\"Name of the discount. Empty when there is none.\",\"example\":\"Bahar kampanyası\"},\"final_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"Price after discount, in Turkish lira, with two decimals.\",\"example\":\"2250.00\"},\"payment_type\":{\"type\":\"string\",\"description\":\"How the customer paid, a code in capitals. Open vocabulary; known values: `CASH`, `CARD`, `TRANSFER`.\\n\",\"x-known-values\":[\"CASH\",\"CARD\",\"TRANSFER\"],\"example\":\"CARD\"},\"currency\":{\"type\":\"string\",\"description\":\"Currency of the prices, as an ISO 4217 code. `TRY` today.\",\"x-known-values\":[\"TRY\"],\"example\":\"TRY\"}}}",
+            "{\"type\":\"object\",\"description\":\"The price of the inspection.\",\"required\":[\"base_price_try\",\"discount_percent\",\"discount_name\",\"final_price_try\",\"payment_type\",\"currency\"],\"properties\":{\"base_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"Price before discount, in Turkish lira, with two decimals.\",\"example\":\"2500.00\"},\"discount_percent\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"Discount in percent of the price, from `0.00` to `100.00`, with two decimals.\",\"example\":\"10.00\"},\"discount_name\":{\"type\":\"string\",\"description\":\"Name of the discount. Empty if there is none.\",\"example\":\"Bahar kampanyası\"},\"final_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"Price after discount, in Turkish lira, with two decimals.\",\"example\":\"2250.00\"},\"payment_type\":{\"type\":\"string\",\"description\":\"How the customer paid, a code in capital letters. Open vocabulary; known values: `CASH`, `CARD`, `TRANSFER`.\\n\",\"x-known-values\":[\"CASH\",\"CARD\",\"TRANSFER\"],\"example\":\"CARD\"},\"currency\":{\"type\":\"string\",\"description\":\"Currency of the prices, as an ISO 4217 code. `TRY` today.\",\"x-known-values\":[\"TRY\"],\"example\":\"TRY\"}}}",
         )
     }
 }
-/// What was recorded about the vehicle at the time of the inspection. It does not follow later changes.
+/// The vehicle's data as recorded at the time of the inspection. Later changes do not affect it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Snapshot {
     /// Vehicle identification number as read at the inspection, as the organization's `pii_mode` allows. Never
-    /// null, `***` when hidden.
+    /// null; `***` if hidden.
     pub vin_masked: String,
-    /// Mileage as read at the inspection, in kilometres. May differ from `vehicle.mileage_km`.
+    /// Mileage as read at the inspection, in kilometers. May differ from `vehicle.mileage_km`.
     pub mileage_km: i32,
 }
 impl JsonSchema for Snapshot {
@@ -533,19 +533,19 @@ impl JsonSchema for Snapshot {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"What was recorded about the vehicle at the time of the inspection. It does not follow later changes.\",\"required\":[\"vin_masked\",\"mileage_km\"],\"properties\":{\"vin_masked\":{\"type\":\"string\",\"description\":\"Vehicle identification number as read at the inspection, as the organization's `pii_mode` allows. Never\\nnull, `***` when hidden.\\n\",\"example\":\"WVW***0147\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Mileage as read at the inspection, in kilometres. May differ from `vehicle.mileage_km`.\",\"example\":48195}}}",
+            "{\"type\":\"object\",\"description\":\"The vehicle's data as recorded at the time of the inspection. Later changes do not affect it.\",\"required\":[\"vin_masked\",\"mileage_km\"],\"properties\":{\"vin_masked\":{\"type\":\"string\",\"description\":\"Vehicle identification number as read at the inspection, as the organization's `pii_mode` allows. Never\\nnull; `***` if hidden.\\n\",\"example\":\"WVW***0147\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Mileage as read at the inspection, in kilometers. May differ from `vehicle.mileage_km`.\",\"example\":48195}}}",
         )
     }
 }
-/// Absolute addresses of what belongs to the report. Requests to them are signed like all others. The PDF's
-/// address is always given; there is a PDF only while the report is `published` and has its public link.
+/// Absolute URLs of the report's resources. Sign requests to them like any other. The URL of the PDF is always
+/// present, but the PDF exists only while the report is `published` and has its public link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Links {
-    /// Address of the report's forms.
+    /// URL of the report's forms.
     pub forms: String,
-    /// Address of the report's photos.
+    /// URL of the report's photos.
     pub photos: String,
-    /// Address of the report's PDF.
+    /// URL of the report's PDF.
     pub pdf: String,
 }
 impl JsonSchema for Links {
@@ -554,14 +554,14 @@ impl JsonSchema for Links {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"Absolute addresses of what belongs to the report. Requests to them are signed like all others. The PDF's\\naddress is always given; there is a PDF only while the report is `published` and has its public link.\\n\",\"required\":[\"forms\",\"photos\",\"pdf\"],\"properties\":{\"forms\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"Address of the report's forms.\",\"example\":\"https://partner.inspection.example/api/v1/partner/inspections/0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f/forms\"},\"photos\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"Address of the report's photos.\",\"example\":\"https://partner.inspection.example/api/v1/partner/inspections/0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f/photos\"},\"pdf\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"Address of the report's PDF.\",\"example\":\"https://partner.inspection.example/api/v1/partner/inspections/0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f/pdf\"}}}",
+            "{\"type\":\"object\",\"description\":\"Absolute URLs of the report's resources. Sign requests to them like any other. The URL of the PDF is always\\npresent, but the PDF exists only while the report is `published` and has its public link.\\n\",\"required\":[\"forms\",\"photos\",\"pdf\"],\"properties\":{\"forms\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"URL of the report's forms.\",\"example\":\"https://partner.inspection.example/api/v1/partner/inspections/0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f/forms\"},\"photos\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"URL of the report's photos.\",\"example\":\"https://partner.inspection.example/api/v1/partner/inspections/0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f/photos\"},\"pdf\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"URL of the report's PDF.\",\"example\":\"https://partner.inspection.example/api/v1/partner/inspections/0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f/pdf\"}}}",
         )
     }
 }
 /// The forms of a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InspectionForms {
-    /// Id of the inspection.
+    /// ID of the inspection.
     pub inspection_id: uuid::Uuid,
     /// The forms, in the report's order. May be empty.
     pub forms: Vec<Form>,
@@ -573,24 +573,24 @@ impl JsonSchema for InspectionForms {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Form>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The forms of a report.\",\"required\":[\"inspection_id\",\"forms\"],\"properties\":{\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"forms\":{\"type\":\"array\",\"description\":\"The forms, in the report's order. May be empty.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}}}}",
+            "{\"type\":\"object\",\"description\":\"The forms of a report.\",\"required\":[\"inspection_id\",\"forms\"],\"properties\":{\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"forms\":{\"type\":\"array\",\"description\":\"The forms, in the report's order. May be empty.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}}}}",
         )
     }
 }
-/// A form of a report, the template merged with the inspector's answers.
+/// A form of a report, which is the template merged with the inspector's answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Form {
-    /// Code of the form's template, in capitals.
+    /// Code of the form's template, in capital letters.
     pub code: String,
     /// Name of the form.
     pub name: String,
-    /// Part of the overall score that the form counts for, a code in capitals. Open vocabulary, defined by the
-    /// organization's templates.
+    /// Part of the overall score to which the form counts, a code in capital letters. Open vocabulary, defined by
+    /// the organization's templates.
     pub score_category: String,
-    /// The inspector's words on the whole form; empty when there are none. National ids and telephone numbers are
-    /// replaced by `[removed]` when `pii_mode` is `NONE` or `MASKED`.
+    /// The inspector's comment on the whole form; empty if there is none. National IDs and telephone numbers are
+    /// replaced by `[removed]` if `pii_mode` is `NONE` or `MASKED`.
     pub general_note: String,
-    /// All points of the template, in its order, answered or not.
+    /// All points of the template, in its order, whether or not they were answered.
     pub points: Vec<FormPoint>,
 }
 impl JsonSchema for Form {
@@ -600,35 +600,35 @@ impl JsonSchema for Form {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<FormPoint>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A form of a report, the template merged with the inspector's answers.\",\"required\":[\"code\",\"name\",\"score_category\",\"general_note\",\"points\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"Code of the form's template, in capitals.\",\"example\":\"TEST_LINE\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the form.\",\"example\":\"Test hattı kontrolleri\"},\"score_category\":{\"type\":\"string\",\"description\":\"Part of the overall score that the form counts for, a code in capitals. Open vocabulary, defined by the\\norganization's templates.\\n\",\"example\":\"MECHANICAL\"},\"general_note\":{\"type\":\"string\",\"description\":\"The inspector's words on the whole form; empty when there are none. National ids and telephone numbers are\\nreplaced by `[removed]` when `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Ölçümler ısınmış araçla yapıldı.\"},\"points\":{\"type\":\"array\",\"description\":\"All points of the template, in its order, answered or not.\",\"items\":{\"$ref\":\"#/components/schemas/FormPoint\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A form of a report, which is the template merged with the inspector's answers.\",\"required\":[\"code\",\"name\",\"score_category\",\"general_note\",\"points\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"Code of the form's template, in capital letters.\",\"example\":\"TEST_LINE\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the form.\",\"example\":\"Test hattı kontrolleri\"},\"score_category\":{\"type\":\"string\",\"description\":\"Part of the overall score to which the form counts, a code in capital letters. Open vocabulary, defined by\\nthe organization's templates.\\n\",\"example\":\"MECHANICAL\"},\"general_note\":{\"type\":\"string\",\"description\":\"The inspector's comment on the whole form; empty if there is none. National IDs and telephone numbers are\\nreplaced by `[removed]` if `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Ölçümler ısınmış araçla yapıldı.\"},\"points\":{\"type\":\"array\",\"description\":\"All points of the template, in its order, whether or not they were answered.\",\"items\":{\"$ref\":\"#/components/schemas/FormPoint\"}}}}",
         )
     }
 }
-/// A point of a form with the inspector's or the device's answer. A point without an answer has the status
-/// `NOT_CHECKED`, severity `NONE`, an empty note and no value.
+/// A point of a form, with the answer from the inspector or a device. A point without an answer has the status
+/// `NOT_CHECKED`, the severity `NONE`, an empty note and no value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FormPoint {
-    /// Code of the point, in capitals.
+    /// Code of the point, in capital letters.
     pub code: String,
     /// Name of the point.
     pub name: String,
-    /// Status of the point, a code in capitals. Open vocabulary; known values: `NOT_CHECKED` for a point without
-    /// an answer, and `GOOD`, `BORDERLINE`, `OUT_OF_LIMIT` for points measured by a device. Templates define
-    /// further ones.
+    /// Status of the point, a code in capital letters. Open vocabulary; known values: `NOT_CHECKED` for a point
+    /// without an answer, and `GOOD`, `BORDERLINE`, `OUT_OF_LIMIT` for points measured by a device. Templates define
+    /// further values.
     pub status_code: String,
-    /// The status in words, as the template has it.
+    /// The status in words, as defined in the template.
     pub status_label: String,
-    /// How grave the finding is, a code in capitals. Open vocabulary; known values: `NONE`, `LOW`, `MEDIUM`,
+    /// Severity of the finding, a code in capital letters. Open vocabulary; known values: `NONE`, `LOW`, `MEDIUM`,
     /// `HIGH`.
     pub severity: String,
-    /// The measured value, in `unit`, with the decimals it was measured with. Absent when nothing was measured.
+    /// The measured value, in `unit`, with the decimals of the measurement. Absent if nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numeric_value: Option<ExactNumber>,
-    /// Unit of the point's values, such as `kN`, `percent`, `HP`, `m/km` or `mm`. Absent when the point has none.
+    /// Unit of the point's values, such as `kN`, `percent`, `HP`, `m/km` or `mm`. Absent if the point has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// The inspector's words on the point; empty when there are none. National ids and telephone numbers are
-    /// replaced by `[removed]` when `pii_mode` is `NONE` or `MASKED`.
+    /// The inspector's comment on the point; empty if there is none. National IDs and telephone numbers are
+    /// replaced by `[removed]` if `pii_mode` is `NONE` or `MASKED`.
     pub note: String,
 }
 impl JsonSchema for FormPoint {
@@ -637,14 +637,14 @@ impl JsonSchema for FormPoint {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A point of a form with the inspector's or the device's answer. A point without an answer has the status\\n`NOT_CHECKED`, severity `NONE`, an empty note and no value.\\n\",\"required\":[\"code\",\"name\",\"status_code\",\"status_label\",\"severity\",\"note\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"Code of the point, in capitals.\",\"example\":\"BRAKE_FRONT_LEFT\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the point.\",\"example\":\"Ön sol fren kuvveti\"},\"status_code\":{\"type\":\"string\",\"description\":\"Status of the point, a code in capitals. Open vocabulary; known values: `NOT_CHECKED` for a point without\\nan answer, and `GOOD`, `BORDERLINE`, `OUT_OF_LIMIT` for points measured by a device. Templates define\\nfurther ones.\\n\",\"x-known-values\":[\"NOT_CHECKED\",\"GOOD\",\"BORDERLINE\",\"OUT_OF_LIMIT\"],\"example\":\"GOOD\"},\"status_label\":{\"type\":\"string\",\"description\":\"The status in words, as the template has it.\",\"example\":\"İyi\"},\"severity\":{\"type\":\"string\",\"description\":\"How grave the finding is, a code in capitals. Open vocabulary; known values: `NONE`, `LOW`, `MEDIUM`,\\n`HIGH`.\\n\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"],\"example\":\"NONE\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"description\":\"The measured value, in `unit`, with the decimals it was measured with. Absent when nothing was measured.\\n\",\"example\":2.85},\"unit\":{\"type\":\"string\",\"description\":\"Unit of the point's values, such as `kN`, `percent`, `HP`, `m/km` or `mm`. Absent when the point has none.\\n\",\"example\":\"kN\"},\"note\":{\"type\":\"string\",\"description\":\"The inspector's words on the point; empty when there are none. National ids and telephone numbers are\\nreplaced by `[removed]` when `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Balatalar yeni.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A point of a form, with the answer from the inspector or a device. A point without an answer has the status\\n`NOT_CHECKED`, the severity `NONE`, an empty note and no value.\\n\",\"required\":[\"code\",\"name\",\"status_code\",\"status_label\",\"severity\",\"note\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"Code of the point, in capital letters.\",\"example\":\"BRAKE_FRONT_LEFT\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the point.\",\"example\":\"Ön sol fren kuvveti\"},\"status_code\":{\"type\":\"string\",\"description\":\"Status of the point, a code in capital letters. Open vocabulary; known values: `NOT_CHECKED` for a point\\nwithout an answer, and `GOOD`, `BORDERLINE`, `OUT_OF_LIMIT` for points measured by a device. Templates define\\nfurther values.\\n\",\"x-known-values\":[\"NOT_CHECKED\",\"GOOD\",\"BORDERLINE\",\"OUT_OF_LIMIT\"],\"example\":\"GOOD\"},\"status_label\":{\"type\":\"string\",\"description\":\"The status in words, as defined in the template.\",\"example\":\"İyi\"},\"severity\":{\"type\":\"string\",\"description\":\"Severity of the finding, a code in capital letters. Open vocabulary; known values: `NONE`, `LOW`, `MEDIUM`,\\n`HIGH`.\\n\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"],\"example\":\"NONE\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"description\":\"The measured value, in `unit`, with the decimals of the measurement. Absent if nothing was measured.\\n\",\"example\":2.85},\"unit\":{\"type\":\"string\",\"description\":\"Unit of the point's values, such as `kN`, `percent`, `HP`, `m/km` or `mm`. Absent if the point has none.\\n\",\"example\":\"kN\"},\"note\":{\"type\":\"string\",\"description\":\"The inspector's comment on the point; empty if there is none. National IDs and telephone numbers are\\nreplaced by `[removed]` if `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Balatalar yeni.\"}}}",
         )
     }
 }
 /// The photos of a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InspectionPhotos {
-    /// Id of the inspection.
+    /// ID of the inspection.
     pub inspection_id: uuid::Uuid,
     /// The photos, in the report's order. May be empty.
     pub photos: Vec<Photo>,
@@ -656,29 +656,29 @@ impl JsonSchema for InspectionPhotos {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Photo>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The photos of a report.\",\"required\":[\"inspection_id\",\"photos\"],\"properties\":{\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"photos\":{\"type\":\"array\",\"description\":\"The photos, in the report's order. May be empty.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}}}}",
+            "{\"type\":\"object\",\"description\":\"The photos of a report.\",\"required\":[\"inspection_id\",\"photos\"],\"properties\":{\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"photos\":{\"type\":\"array\",\"description\":\"The photos, in the report's order. May be empty.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}}}}",
         )
     }
 }
 /// A photo of a report, with a link to it that works for 900 seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Photo {
-    /// Id of the photo.
+    /// ID of the photo.
     pub id: uuid::Uuid,
-    /// What the photo shows, a code in capitals. Open vocabulary; known values: `EXTERIOR`, `INTERIOR`, `ENGINE`,
-    /// `UNDERBODY`, `DAMAGE`, `ODOMETER`. `REGISTRATION` and `OTOSICIL_PDF` exist, and are never returned.
+    /// Subject of the photo, a code in capital letters. Open vocabulary; known values: `EXTERIOR`, `INTERIOR`,
+    /// `ENGINE`, `UNDERBODY`, `DAMAGE`, `ODOMETER`. `REGISTRATION` and `OTOSICIL_PDF` exist but are never returned.
     pub kind: String,
-    /// Code of the form point that the photo belongs to; null when it belongs to none.
+    /// Code of the form point to which the photo belongs; null if it belongs to none.
     pub point_code: Option<String>,
-    /// The inspector's caption; null when there is none. National ids and telephone numbers are replaced by
-    /// `[removed]` when `pii_mode` is `NONE` or `MASKED`.
+    /// The inspector's caption; null if there is none. National IDs and telephone numbers are replaced by
+    /// `[removed]` if `pii_mode` is `NONE` or `MASKED`.
     pub caption: Option<String>,
-    /// Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers; one
-    /// range of bytes may be asked for (`Range`), to go on where a download broke off.
+    /// Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers. To
+    /// resume an interrupted download, you may request one range of bytes (`Range`).
     pub url: String,
-    /// Presigned link to a small version, valid until `expires_at`; null when there is none.
+    /// Presigned link to a thumbnail, valid until `expires_at`; null if there is none.
     pub thumb_url: Option<String>,
-    /// When the links stop working, in UTC, 900 seconds after the answer.
+    /// Time at which the links expire, in UTC, 900 seconds after the response.
     pub expires_at: DateTime<Utc>,
     /// Media type of the photo.
     pub mime_type: String,
@@ -691,7 +691,7 @@ impl JsonSchema for Photo {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A photo of a report, with a link to it that works for 900 seconds.\",\"required\":[\"id\",\"kind\",\"point_code\",\"caption\",\"url\",\"thumb_url\",\"expires_at\",\"mime_type\",\"size_bytes\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the photo.\",\"example\":\"0197c2a5-1180-7e55-9f60-6b7c8d9e0f1a\"},\"kind\":{\"type\":\"string\",\"description\":\"What the photo shows, a code in capitals. Open vocabulary; known values: `EXTERIOR`, `INTERIOR`, `ENGINE`,\\n`UNDERBODY`, `DAMAGE`, `ODOMETER`. `REGISTRATION` and `OTOSICIL_PDF` exist, and are never returned.\\n\",\"x-known-values\":[\"EXTERIOR\",\"INTERIOR\",\"ENGINE\",\"UNDERBODY\",\"DAMAGE\",\"ODOMETER\"],\"example\":\"DAMAGE\"},\"point_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"Code of the form point that the photo belongs to; null when it belongs to none.\",\"example\":\"REAR_RIGHT_FENDER\"},\"caption\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector's caption; null when there is none. National ids and telephone numbers are replaced by\\n`[removed]` when `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Sağ arka çamurlukta çizik\"},\"url\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers; one\\nrange of bytes may be asked for (`Range`), to go on where a download broke off.\\n\",\"example\":\"https://storage.inspection.example/photos/0197c2a5-1180-7e55-9f60-6b7c8d9e0f1a.jpg?expires=1781516700&signature=5d41\"},\"thumb_url\":{\"type\":\"string\",\"format\":\"uri\",\"nullable\":true,\"description\":\"Presigned link to a small version, valid until `expires_at`; null when there is none.\",\"example\":\"https://storage.inspection.example/thumbs/0197c2a5-1180-7e55-9f60-6b7c8d9e0f1a.jpg?expires=1781516700&signature=7d79\"},\"expires_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the links stop working, in UTC, 900 seconds after the answer.\",\"example\":\"2026-06-15T09:45:00Z\"},\"mime_type\":{\"type\":\"string\",\"description\":\"Media type of the photo.\",\"example\":\"image/jpeg\"},\"size_bytes\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,\"description\":\"Size of the photo in bytes.\",\"example\":284113}}}",
+            "{\"type\":\"object\",\"description\":\"A photo of a report, with a link to it that works for 900 seconds.\",\"required\":[\"id\",\"kind\",\"point_code\",\"caption\",\"url\",\"thumb_url\",\"expires_at\",\"mime_type\",\"size_bytes\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"ID of the photo.\",\"example\":\"0197c2a5-1180-7e55-9f60-6b7c8d9e0f1a\"},\"kind\":{\"type\":\"string\",\"description\":\"Subject of the photo, a code in capital letters. Open vocabulary; known values: `EXTERIOR`, `INTERIOR`,\\n`ENGINE`, `UNDERBODY`, `DAMAGE`, `ODOMETER`. `REGISTRATION` and `OTOSICIL_PDF` exist but are never returned.\\n\",\"x-known-values\":[\"EXTERIOR\",\"INTERIOR\",\"ENGINE\",\"UNDERBODY\",\"DAMAGE\",\"ODOMETER\"],\"example\":\"DAMAGE\"},\"point_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"Code of the form point to which the photo belongs; null if it belongs to none.\",\"example\":\"REAR_RIGHT_FENDER\"},\"caption\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector's caption; null if there is none. National IDs and telephone numbers are replaced by\\n`[removed]` if `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Sağ arka çamurlukta çizik\"},\"url\":{\"type\":\"string\",\"format\":\"uri\",\"description\":\"Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers. To\\nresume an interrupted download, you may request one range of bytes (`Range`).\\n\",\"example\":\"https://storage.inspection.example/photos/0197c2a5-1180-7e55-9f60-6b7c8d9e0f1a.jpg?expires=1781516700&signature=5d41\"},\"thumb_url\":{\"type\":\"string\",\"format\":\"uri\",\"nullable\":true,\"description\":\"Presigned link to a thumbnail, valid until `expires_at`; null if there is none.\",\"example\":\"https://storage.inspection.example/thumbs/0197c2a5-1180-7e55-9f60-6b7c8d9e0f1a.jpg?expires=1781516700&signature=7d79\"},\"expires_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Time at which the links expire, in UTC, 900 seconds after the response.\",\"example\":\"2026-06-15T09:45:00Z\"},\"mime_type\":{\"type\":\"string\",\"description\":\"Media type of the photo.\",\"example\":\"image/jpeg\"},\"size_bytes\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,\"description\":\"Size of the photo in bytes.\",\"example\":284113}}}",
         )
     }
 }
@@ -699,38 +699,38 @@ impl JsonSchema for Photo {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct MeasurementRequest {
-    /// Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not
-    /// matter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
+    /// Code of the branch where the vehicle was measured, as in the list of branches. Letter case is ignored, and
+    /// the Turkish `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
     #[serde(deserialize_with = "measurement_request_reading::branch_code")]
     pub branch_code: String,
-    /// Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are
-    /// removed; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five
-    /// digits, else 400 `invalid_request`. 1 to 32 characters as sent.
+    /// Turkish license plate. It is converted to upper case (`i`, `ı` and `İ` become `I`), and spaces, dots and
+    /// dashes are removed. The result must be a province code from 01 to 81, one to three letters `A-Z`, and two to
+    /// five digits. An invalid plate is rejected with 400 `invalid_request`. 1 to 32 characters as sent.
     #[serde(deserialize_with = "measurement_request_reading::plate")]
     pub plate: String,
-    /// When the vehicle was measured: RFC 3339 with an offset. Leave it out to have the server's time taken. A
-    /// time more than 5 minutes ahead of the server's is 400 `invalid_request`.
+    /// Time of the measurement, in RFC 3339 with an offset. If it is omitted, the server's time is used. A time more
+    /// than 5 minutes ahead of the server's returns 400 `invalid_request`.
     #[serde(deserialize_with = "measurement_request_reading::measured_at")]
     #[serde(default)]
     pub measured_at: Option<DateTime<Utc>>,
-    /// Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
-    /// makes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two
-    /// stations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best
-    /// of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
-    /// characters, none of them a control character.
+    /// Your own ID of the measurement, which makes retries safe: a package with an ID that was recorded before
+    /// creates no new record. IDs are compared exactly and are unique per partner, forever, whichever station or
+    /// key sends them. If two stations both counted from 1, their measurements would be treated as repeats of each
+    /// other. Strongly recommended, preferably in the form `<branch>-<device>-<uuid>`, which no other station
+    /// produces. 1 to 120 characters, no control characters.
     #[serde(deserialize_with = "measurement_request_reading::external_id")]
     #[serde(default)]
     pub external_id: Option<String>,
-    /// Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of
-    /// them a control character.
+    /// Serial number of the device. It is stored for tracing and used for nothing else. At most 120 characters, no
+    /// control characters.
     #[serde(deserialize_with = "measurement_request_reading::device_serial")]
     #[serde(default)]
     pub device_serial: Option<String>,
-    /// The values: measurement point code to number, in the point's unit. 1 to 50 of them. A code is a capital
-    /// letter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0,63}$`), else 400
-    /// `invalid_request`; a code that is sent twice is refused likewise. A value is a finite JSON number of at
-    /// most 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's
-    /// description lists the codes and their units.
+    /// The values: a map from the code of each measurement point to a number in the point's unit, with 1 to 50
+    /// entries. A code is a capital letter followed by up to 63 capital letters, digits and underscores
+    /// (`^[A-Z][A-Z0-9_]{0,63}$`). Any other code, and a code that is sent twice, returns 400 `invalid_request`. A
+    /// value is a finite JSON number with at most 18 significant digits and a dot as the decimal separator. Its
+    /// exact decimal text is kept. The operation's description lists the codes and their units.
     #[serde(deserialize_with = "measurement_request_reading::measurements")]
     pub measurements: std::collections::BTreeMap<String, ExactNumber>,
 }
@@ -924,11 +924,11 @@ impl JsonSchema for MeasurementRequest {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A package of test-line device values for one vehicle at one branch. Unknown members are ignored.\",\"required\":[\"branch_code\",\"plate\",\"measurements\"],\"properties\":{\"branch_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not\\nmatter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.\\n\",\"example\":\"ANK-01\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"description\":\"Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are\\nremoved; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five\\ndigits, else 400 `invalid_request`. 1 to 32 characters as sent.\\n\",\"example\":\"34 ABC 123\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the vehicle was measured: RFC 3339 with an offset. Leave it out to have the server's time taken. A\\ntime more than 5 minutes ahead of the server's is 400 `invalid_request`.\\n\",\"example\":\"2026-06-15T12:05:00+03:00\"},\"external_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Your own id of the measurement, which makes retries safe: a package with an id that was recorded before\\nmakes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two\\nstations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best\\nof the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120\\ncharacters, none of them a control character.\\n\",\"example\":\"ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10\"},\"device_serial\":{\"type\":\"string\",\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of\\nthem a control character.\\n\",\"example\":\"BT-3000-77812\"},\"measurements\":{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":50,\"x-key-pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"x-plausible-range\":{\"DYNO_FACTORY_HP\":{\"minimum\":0,\"maximum\":2500},\"DYNO_MEASURED_HP\":{\"minimum\":0,\"maximum\":2500},\"SUSP_FRONT_LEFT\":{\"minimum\":0,\"maximum\":100},\"SUSP_FRONT_RIGHT\":{\"minimum\":0,\"maximum\":100},\"SUSP_REAR_LEFT\":{\"minimum\":0,\"maximum\":100},\"SUSP_REAR_RIGHT\":{\"minimum\":0,\"maximum\":100},\"BRAKE_FRONT_LEFT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_FRONT_RIGHT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_REAR_LEFT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_REAR_RIGHT\":{\"minimum\":0,\"maximum\":50},\"HANDBRAKE_LEFT\":{\"minimum\":0,\"maximum\":50},\"HANDBRAKE_RIGHT\":{\"minimum\":0,\"maximum\":50},\"SLIP_FRONT\":{\"minimum\":-100,\"maximum\":100},\"SLIP_REAR\":{\"minimum\":-100,\"maximum\":100}},\"additionalProperties\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18},\"description\":\"The values: measurement point code to number, in the point's unit. 1 to 50 of them. A code is a capital\\nletter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0,63}$`), else 400\\n`invalid_request`; a code that is sent twice is refused likewise. A value is a finite JSON number of at\\nmost 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's\\ndescription lists the codes and their units.\\n\",\"example\":{\"BRAKE_FRONT_LEFT\":2.85,\"BRAKE_FRONT_RIGHT\":2.79,\"SLIP_FRONT\":-1.4,\"DYNO_MEASURED_HP\":146.5}}}}",
+            "{\"type\":\"object\",\"description\":\"A package of test-line device values for one vehicle at one branch. Unknown members are ignored.\",\"required\":[\"branch_code\",\"plate\",\"measurements\"],\"properties\":{\"branch_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Code of the branch where the vehicle was measured, as in the list of branches. Letter case is ignored, and\\nthe Turkish `i`, `ı` and `İ` count as `I`. 1 to 64 characters.\\n\",\"example\":\"ANK-01\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"description\":\"Turkish license plate. It is converted to upper case (`i`, `ı` and `İ` become `I`), and spaces, dots and\\ndashes are removed. The result must be a province code from 01 to 81, one to three letters `A-Z`, and two to\\nfive digits. An invalid plate is rejected with 400 `invalid_request`. 1 to 32 characters as sent.\\n\",\"example\":\"34 ABC 123\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Time of the measurement, in RFC 3339 with an offset. If it is omitted, the server's time is used. A time more\\nthan 5 minutes ahead of the server's returns 400 `invalid_request`.\\n\",\"example\":\"2026-06-15T12:05:00+03:00\"},\"external_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Your own ID of the measurement, which makes retries safe: a package with an ID that was recorded before\\ncreates no new record. IDs are compared exactly and are unique per partner, forever, whichever station or\\nkey sends them. If two stations both counted from 1, their measurements would be treated as repeats of each\\nother. Strongly recommended, preferably in the form `<branch>-<device>-<uuid>`, which no other station\\nproduces. 1 to 120 characters, no control characters.\\n\",\"example\":\"ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10\"},\"device_serial\":{\"type\":\"string\",\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Serial number of the device. It is stored for tracing and used for nothing else. At most 120 characters, no\\ncontrol characters.\\n\",\"example\":\"BT-3000-77812\"},\"measurements\":{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":50,\"x-key-pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"x-plausible-range\":{\"DYNO_FACTORY_HP\":{\"minimum\":0,\"maximum\":2500},\"DYNO_MEASURED_HP\":{\"minimum\":0,\"maximum\":2500},\"SUSP_FRONT_LEFT\":{\"minimum\":0,\"maximum\":100},\"SUSP_FRONT_RIGHT\":{\"minimum\":0,\"maximum\":100},\"SUSP_REAR_LEFT\":{\"minimum\":0,\"maximum\":100},\"SUSP_REAR_RIGHT\":{\"minimum\":0,\"maximum\":100},\"BRAKE_FRONT_LEFT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_FRONT_RIGHT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_REAR_LEFT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_REAR_RIGHT\":{\"minimum\":0,\"maximum\":50},\"HANDBRAKE_LEFT\":{\"minimum\":0,\"maximum\":50},\"HANDBRAKE_RIGHT\":{\"minimum\":0,\"maximum\":50},\"SLIP_FRONT\":{\"minimum\":-100,\"maximum\":100},\"SLIP_REAR\":{\"minimum\":-100,\"maximum\":100}},\"additionalProperties\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18},\"description\":\"The values: a map from the code of each measurement point to a number in the point's unit, with 1 to 50\\nentries. A code is a capital letter followed by up to 63 capital letters, digits and underscores\\n(`^[A-Z][A-Z0-9_]{0,63}$`). Any other code, and a code that is sent twice, returns 400 `invalid_request`. A\\nvalue is a finite JSON number with at most 18 significant digits and a dot as the decimal separator. Its\\nexact decimal text is kept. The operation's description lists the codes and their units.\\n\",\"example\":{\"BRAKE_FRONT_LEFT\":2.85,\"BRAKE_FRONT_RIGHT\":2.79,\"SLIP_FRONT\":-1.4,\"DYNO_MEASURED_HP\":146.5}}}}",
         )
     }
 }
-/// The service's answer to a package of measurements.
+/// The response to a package of measurements.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasurementResponse {
     pub data: Measurement,
@@ -940,32 +940,32 @@ impl JsonSchema for MeasurementResponse {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Measurement>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The service's answer to a package of measurements.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"$ref\":\"#/components/schemas/Measurement\"}}}",
+            "{\"type\":\"object\",\"description\":\"The response to a package of measurements.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"$ref\":\"#/components/schemas/Measurement\"}}}",
         )
     }
 }
-/// A recorded measurement, and what has become of it.
+/// A recorded measurement and its state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
-    /// The platform's id of the measurement.
+    /// The platform's ID of the measurement.
     pub measurement_id: uuid::Uuid,
     pub status: MeasurementStatus,
-    /// The plate as the platform writes it, in capitals and without spaces.
+    /// The plate in the platform's format, in upper case and without spaces.
     pub plate: String,
-    /// Id of the report that the measurement was applied to; null unless the status is `applied`.
+    /// ID of the report to which the measurement was applied; null unless the status is `applied`.
     pub inspection_id: Option<uuid::Uuid>,
-    /// Codes of the points that were written to the report, `DYNO_RATIO` among them when it was computed; empty
-    /// while `pending`. Absent in a replay.
+    /// Codes of the points that were written to the report, including `DYNO_RATIO` if it was computed. Empty while
+    /// `pending`. Absent in a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_points: Option<Vec<String>>,
-    /// The points that were not written, each with the reason. Present only when there are any. The points of a
-    /// pending measurement are decided when it is applied.
+    /// The points that were not written, each with the reason. Present only if there are any. The points of a
+    /// pending measurement are evaluated when it is applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_points: Option<Vec<SkippedPoint>>,
-    /// True when the `external_id` had been processed before and nothing new was recorded (status 200).
+    /// True if the `external_id` had been processed before and nothing new was recorded (status 200).
     pub idempotent_replay: bool,
-    /// True in a replay whose body differs from the recorded one, byte for byte: the answer is about the recorded
-    /// one. Absent otherwise.
+    /// True in a replay whose bytes differ from the recorded ones; the response describes the recorded measurement.
+    /// Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_mismatch: Option<bool>,
 }
@@ -977,12 +977,12 @@ impl JsonSchema for Measurement {
         schema::register::<MeasurementStatus>(generator);
         schema::register::<SkippedPoint>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A recorded measurement, and what has become of it.\",\"required\":[\"measurement_id\",\"status\",\"plate\",\"inspection_id\",\"idempotent_replay\"],\"properties\":{\"measurement_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The platform's id of the measurement.\",\"example\":\"0197c2b0-3c00-7f66-a071-7c8d9e0f1a2b\"},\"status\":{\"$ref\":\"#/components/schemas/MeasurementStatus\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate as the platform writes it, in capitals and without spaces.\",\"example\":\"34ABC123\"},\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"nullable\":true,\"description\":\"Id of the report that the measurement was applied to; null unless the status is `applied`.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"applied_points\":{\"type\":\"array\",\"description\":\"Codes of the points that were written to the report, `DYNO_RATIO` among them when it was computed; empty\\nwhile `pending`. Absent in a replay.\\n\",\"items\":{\"type\":\"string\"},\"example\":[\"BRAKE_FRONT_LEFT\",\"BRAKE_FRONT_RIGHT\"]},\"skipped_points\":{\"type\":\"array\",\"description\":\"The points that were not written, each with the reason. Present only when there are any. The points of a\\npending measurement are decided when it is applied.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SkippedPoint\"}},\"idempotent_replay\":{\"type\":\"boolean\",\"description\":\"True when the `external_id` had been processed before and nothing new was recorded (status 200).\",\"example\":false},\"payload_mismatch\":{\"type\":\"boolean\",\"description\":\"True in a replay whose body differs from the recorded one, byte for byte: the answer is about the recorded\\none. Absent otherwise.\\n\",\"example\":true}}}",
+            "{\"type\":\"object\",\"description\":\"A recorded measurement and its state.\",\"required\":[\"measurement_id\",\"status\",\"plate\",\"inspection_id\",\"idempotent_replay\"],\"properties\":{\"measurement_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The platform's ID of the measurement.\",\"example\":\"0197c2b0-3c00-7f66-a071-7c8d9e0f1a2b\"},\"status\":{\"$ref\":\"#/components/schemas/MeasurementStatus\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate in the platform's format, in upper case and without spaces.\",\"example\":\"34ABC123\"},\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"nullable\":true,\"description\":\"ID of the report to which the measurement was applied; null unless the status is `applied`.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"applied_points\":{\"type\":\"array\",\"description\":\"Codes of the points that were written to the report, including `DYNO_RATIO` if it was computed. Empty while\\n`pending`. Absent in a replay.\\n\",\"items\":{\"type\":\"string\"},\"example\":[\"BRAKE_FRONT_LEFT\",\"BRAKE_FRONT_RIGHT\"]},\"skipped_points\":{\"type\":\"array\",\"description\":\"The points that were not written, each with the reason. Present only if there are any. The points of a\\npending measurement are evaluated when it is applied.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SkippedPoint\"}},\"idempotent_replay\":{\"type\":\"boolean\",\"description\":\"True if the `external_id` had been processed before and nothing new was recorded (status 200).\",\"example\":false},\"payload_mismatch\":{\"type\":\"boolean\",\"description\":\"True in a replay whose bytes differ from the recorded ones; the response describes the recorded measurement.\\nAbsent otherwise.\\n\",\"example\":true}}}",
         )
     }
 }
 /// `applied`: written to a report. `pending`: waiting for a report with this plate. `discarded`: an inspector
-/// decided to ignore it; occurs only in replays.
+/// discarded it; occurs only in replays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum MeasurementStatus {
     /// `applied`
@@ -1022,7 +1022,7 @@ impl JsonSchema for MeasurementStatus {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"`applied`: written to a report. `pending`: waiting for a report with this plate. `discarded`: an inspector\\ndecided to ignore it; occurs only in replays.\\n\",\"enum\":[\"applied\",\"pending\",\"discarded\"],\"example\":\"applied\"}",
+            "{\"type\":\"string\",\"description\":\"`applied`: written to a report. `pending`: waiting for a report with this plate. `discarded`: an inspector\\ndiscarded it; occurs only in replays.\\n\",\"enum\":[\"applied\",\"pending\",\"discarded\"],\"example\":\"applied\"}",
         )
     }
 }
@@ -1044,11 +1044,10 @@ impl JsonSchema for SkippedPoint {
         )
     }
 }
-/// Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the
-/// organization has no threshold that gives the value a status. `superseded`: the report has a device value that
-/// was measured later. `implausible`: the value cannot be, for it lies outside the point's range
-/// (`x-plausible-range`) or a narrower one of the organization's; look at its unit. Further reasons may be added:
-/// treat one that you do not know as "not written".
+/// Why a point was not written. `unknown_point`: the report's template does not have this point. `no_status`: the
+/// organization has no threshold that gives the value a status. `superseded`: the report has a device value that was
+/// measured later. `implausible`: the value is outside the point's range (`x-plausible-range`) or a narrower range
+/// of the organization; check its unit. Further reasons may be added: treat an unknown one as "not written".
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SkipReason(
     /// The value.
@@ -1065,7 +1064,7 @@ impl JsonSchema for SkipReason {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the\\norganization has no threshold that gives the value a status. `superseded`: the report has a device value that\\nwas measured later. `implausible`: the value cannot be, for it lies outside the point's range\\n(`x-plausible-range`) or a narrower one of the organization's; look at its unit. Further reasons may be added:\\ntreat one that you do not know as \\\"not written\\\".\\n\",\"x-known-values\":[\"unknown_point\",\"no_status\",\"superseded\",\"implausible\"],\"example\":\"no_status\"}",
+            "{\"type\":\"string\",\"description\":\"Why a point was not written. `unknown_point`: the report's template does not have this point. `no_status`: the\\norganization has no threshold that gives the value a status. `superseded`: the report has a device value that was\\nmeasured later. `implausible`: the value is outside the point's range (`x-plausible-range`) or a narrower range\\nof the organization; check its unit. Further reasons may be added: treat an unknown one as \\\"not written\\\".\\n\",\"x-known-values\":[\"unknown_point\",\"no_status\",\"superseded\",\"implausible\"],\"example\":\"no_status\"}",
         )
     }
 }
@@ -1085,27 +1084,27 @@ impl JsonSchema for Error {
         )
     }
 }
-/// What went wrong.
+/// The error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ErrorDetail {
-    /// What went wrong, for programs. The values known today are `invalid_request`, `missing_signature_headers`,
+    /// The error code, for programs. The values known today are `invalid_request`, `missing_signature_headers`,
     /// `invalid_key`, `expired_timestamp`, `invalid_signature`, `replay_detected`, `scope_required`, `not_found`,
     /// `method_not_allowed`, `request_timeout`, `payload_too_large`, `rate_limited`, `ip_rate_limited`,
-    /// `internal_error` and `service_unavailable`. Treat an unknown one by the response's status.
+    /// `internal_error` and `service_unavailable`. Handle an unknown code by the response's status.
     pub code: String,
-    /// What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a
-    /// place of the request is wrong it begins with its name.
+    /// The problem and its remedy, for people, in English. Do not parse it; its wording may change. If a field of
+    /// the request is invalid, the message begins with the field's name.
     pub message: String,
-    /// The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such
-    /// as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a
-    /// header. Absent where no one place is to blame.
+    /// The invalid field of the request, which is the first of `details`: a JSON pointer into the body (RFC 6901,
+    /// such as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or
+    /// header. Absent if no single field is the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them
-    /// `field`. Absent where `field` is.
+    /// All invalid fields of the body or of the query: at most 20, of which the first is `field`. Absent if `field`
+    /// is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Vec<InvalidField>>,
-    /// Id of the request, the same as in the header `X-Request-Id`.
+    /// ID of the request, the same as in the header `X-Request-Id`.
     pub request_id: String,
 }
 impl JsonSchema for ErrorDetail {
@@ -1115,16 +1114,16 @@ impl JsonSchema for ErrorDetail {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<InvalidField>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"What went wrong.\",\"required\":[\"code\",\"message\",\"request_id\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"What went wrong, for programs. The values known today are `invalid_request`, `missing_signature_headers`,\\n`invalid_key`, `expired_timestamp`, `invalid_signature`, `replay_detected`, `scope_required`, `not_found`,\\n`method_not_allowed`, `request_timeout`, `payload_too_large`, `rate_limited`, `ip_rate_limited`,\\n`internal_error` and `service_unavailable`. Treat an unknown one by the response's status.\\n\",\"x-known-values\":[\"invalid_request\",\"missing_signature_headers\",\"invalid_key\",\"expired_timestamp\",\"invalid_signature\",\"replay_detected\",\"scope_required\",\"not_found\",\"method_not_allowed\",\"request_timeout\",\"payload_too_large\",\"rate_limited\",\"ip_rate_limited\",\"internal_error\",\"service_unavailable\"],\"example\":\"not_found\"},\"message\":{\"type\":\"string\",\"description\":\"What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a\\nplace of the request is wrong it begins with its name.\\n\",\"example\":\"no such inspection\"},\"field\":{\"type\":\"string\",\"description\":\"The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such\\nas `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a\\nheader. Absent where no one place is to blame.\\n\",\"example\":\"/plate\"},\"details\":{\"type\":\"array\",\"description\":\"Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them\\n`field`. Absent where `field` is.\\n\",\"items\":{\"$ref\":\"#/components/schemas/InvalidField\"}},\"request_id\":{\"type\":\"string\",\"description\":\"Id of the request, the same as in the header `X-Request-Id`.\",\"example\":\"0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c\"}}}",
+            "{\"type\":\"object\",\"description\":\"The error.\",\"required\":[\"code\",\"message\",\"request_id\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The error code, for programs. The values known today are `invalid_request`, `missing_signature_headers`,\\n`invalid_key`, `expired_timestamp`, `invalid_signature`, `replay_detected`, `scope_required`, `not_found`,\\n`method_not_allowed`, `request_timeout`, `payload_too_large`, `rate_limited`, `ip_rate_limited`,\\n`internal_error` and `service_unavailable`. Handle an unknown code by the response's status.\\n\",\"x-known-values\":[\"invalid_request\",\"missing_signature_headers\",\"invalid_key\",\"expired_timestamp\",\"invalid_signature\",\"replay_detected\",\"scope_required\",\"not_found\",\"method_not_allowed\",\"request_timeout\",\"payload_too_large\",\"rate_limited\",\"ip_rate_limited\",\"internal_error\",\"service_unavailable\"],\"example\":\"not_found\"},\"message\":{\"type\":\"string\",\"description\":\"The problem and its remedy, for people, in English. Do not parse it; its wording may change. If a field of\\nthe request is invalid, the message begins with the field's name.\\n\",\"example\":\"no such inspection\"},\"field\":{\"type\":\"string\",\"description\":\"The invalid field of the request, which is the first of `details`: a JSON pointer into the body (RFC 6901,\\nsuch as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or\\nheader. Absent if no single field is the cause.\\n\",\"example\":\"/plate\"},\"details\":{\"type\":\"array\",\"description\":\"All invalid fields of the body or of the query: at most 20, of which the first is `field`. Absent if `field`\\nis absent.\\n\",\"items\":{\"$ref\":\"#/components/schemas/InvalidField\"}},\"request_id\":{\"type\":\"string\",\"description\":\"ID of the request, the same as in the header `X-Request-Id`.\",\"example\":\"0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c\"}}}",
         )
     }
 }
-/// A place of a request that is wrong, and what is wrong there.
+/// An invalid field of a request, and the problem with it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InvalidField {
-    /// A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.
+    /// A JSON pointer into the body (empty for the body itself), or the name of a query parameter or header.
     pub field: String,
-    /// What is wrong there and what would be right, for people. Do not parse it.
+    /// The problem and a valid alternative, for people. Do not parse it.
     pub message: String,
 }
 impl JsonSchema for InvalidField {
@@ -1133,14 +1132,14 @@ impl JsonSchema for InvalidField {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A place of a request that is wrong, and what is wrong there.\",\"required\":[\"field\",\"message\"],\"properties\":{\"field\":{\"type\":\"string\",\"description\":\"A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.\\n\",\"example\":\"/plate\"},\"message\":{\"type\":\"string\",\"description\":\"What is wrong there and what would be right, for people. Do not parse it.\",\"example\":\"must end in 2 to 5 digits after the letters, as in 34 ABC 123; it was read as \\\"34ABC\\\"\"}}}",
+            "{\"type\":\"object\",\"description\":\"An invalid field of a request, and the problem with it.\",\"required\":[\"field\",\"message\"],\"properties\":{\"field\":{\"type\":\"string\",\"description\":\"A JSON pointer into the body (empty for the body itself), or the name of a query parameter or header.\\n\",\"example\":\"/plate\"},\"message\":{\"type\":\"string\",\"description\":\"The problem and a valid alternative, for people. Do not parse it.\",\"example\":\"must end in 2 to 5 digits after the letters, as in 34 ABC 123; it was read as \\\"34ABC\\\"\"}}}",
         )
     }
 }
 /// The path parameters of `list_branches`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ListBranchesPath {
-    /// Id of the organization, as listed. Any text that is no such id is not found (404).
+    /// ID of the organization, as listed. Any text that is not the ID of one returns 404.
     #[serde(rename = "orgId")]
     #[serde(deserialize_with = "list_branches_path_reading::org_id")]
     pub org_id: String,
@@ -1159,19 +1158,19 @@ impl JsonSchema for ListBranchesPath {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"orgId\":{\"type\":\"string\",\"description\":\"Id of the organization, as listed. Any text that is no such id is not found (404).\"}},\"required\":[\"orgId\"]}",
+            "{\"type\":\"object\",\"properties\":{\"orgId\":{\"type\":\"string\",\"description\":\"ID of the organization, as listed. Any text that is not the ID of one returns 404.\"}},\"required\":[\"orgId\"]}",
         )
     }
 }
 /// The query parameters of `list_branches`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ListBranchesQuery {
-    /// Only branches in this city. The whole name must match exactly, letter case included. A city without
-    /// branches gives an empty list. At most 100 characters, none of them a control character.
+    /// Only branches in this city. The whole name must match exactly, including letter case. A city without
+    /// branches returns an empty list. At most 100 characters, no control characters.
     #[serde(deserialize_with = "list_branches_query_reading::city")]
     #[serde(default)]
     pub city: Option<String>,
-    /// `true` lists the active branches, `false` lists the inactive ones instead.
+    /// `true` lists the active branches; `false` lists the inactive ones instead.
     #[serde(deserialize_with = "list_branches_query_reading::active")]
     #[serde(default = "list_branches_query_reading::default_active")]
     pub active: bool,
@@ -1210,25 +1209,25 @@ impl JsonSchema for ListBranchesQuery {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\",\"maxLength\":100,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only branches in this city. The whole name must match exactly, letter case included. A city without\\nbranches gives an empty list. At most 100 characters, none of them a control character.\"},\"active\":{\"type\":\"boolean\",\"default\":true,\"description\":\"`true` lists the active branches, `false` lists the inactive ones instead.\"}},\"required\":[]}",
+            "{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\",\"maxLength\":100,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only branches in this city. The whole name must match exactly, including letter case. A city without\\nbranches returns an empty list. At most 100 characters, no control characters.\"},\"active\":{\"type\":\"boolean\",\"default\":true,\"description\":\"`true` lists the active branches; `false` lists the inactive ones instead.\"}},\"required\":[]}",
         )
     }
 }
 /// The query parameters of `list_inspections`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ListInspectionsQuery {
-    /// Only reports of this organization. An id that is unknown or not open to the partner, and any text that is
-    /// no id, gives an empty list.
+    /// Only reports of this organization. An unknown ID, the ID of an organization to which you do not have access,
+    /// and any text that is not an ID return an empty list.
     #[serde(deserialize_with = "list_inspections_query_reading::organization_id")]
     #[serde(default)]
     pub organization_id: Option<String>,
-    /// Only reports of this branch. An id that is unknown or not open to the partner, and any text that is no id,
-    /// gives an empty list.
+    /// Only reports of this branch. An unknown ID, the ID of a branch to which you do not have access, and any text
+    /// that is not an ID return an empty list.
     #[serde(deserialize_with = "list_inspections_query_reading::branch_id")]
     #[serde(default)]
     pub branch_id: Option<String>,
-    /// Only reports in this one status. Without it, `published` and `archived` reports are listed; `cancelled`
-    /// ones are listed only when asked for, by this or by asking for changes (`updated_from`, `updated_to`).
+    /// Only reports with this status. By default, `published` and `archived` reports are listed. `cancelled` reports
+    /// are listed only if you request them here or with `updated_from` or `updated_to`.
     #[serde(deserialize_with = "list_inspections_query_reading::status")]
     #[serde(default)]
     pub status: Option<InspectionStatus>,
@@ -1249,33 +1248,33 @@ pub struct ListInspectionsQuery {
     #[serde(deserialize_with = "list_inspections_query_reading::created_to")]
     #[serde(default)]
     pub created_to: Option<DateTime<Utc>>,
-    /// Only reports whose `updated_at` is at or after this time, cancelled ones among them, in the order of their
+    /// Only reports whose `updated_at` is at or after this time, including cancelled ones, in the order of their
     /// changes: see "Incremental sync" above. RFC 3339 with an offset; write a plus as `%2B`.
     #[serde(deserialize_with = "list_inspections_query_reading::updated_from")]
     #[serde(default)]
     pub updated_from: Option<DateTime<Utc>>,
-    /// Only reports whose `updated_at` is at or before this time, cancelled ones among them, in the order of their
+    /// Only reports whose `updated_at` is at or before this time, including cancelled ones, in the order of their
     /// changes. RFC 3339 with an offset; write a plus as `%2B`.
     #[serde(deserialize_with = "list_inspections_query_reading::updated_to")]
     #[serde(default)]
     pub updated_to: Option<DateTime<Utc>>,
-    /// Only the report with this number. The whole number must match exactly, letter case included. 1 to 64
-    /// characters, none of them a control character.
+    /// Only the report with this number. The whole number must match exactly, including letter case. 1 to 64
+    /// characters, no control characters.
     #[serde(deserialize_with = "list_inspections_query_reading::report_number")]
     #[serde(default)]
     pub report_number: Option<String>,
-    /// Only reports of the vehicle with this identification number, of the organizations that show it (`pii_mode`
-    /// `FULL`): of the others none is found, whatever the number. The whole number must match exactly, letter case
-    /// included. 1 to 32 characters, none of them a control character.
+    /// Only reports of the vehicle with this identification number. The filter finds only reports of organizations that
+    /// show the number (`pii_mode` `FULL`). The whole number must match exactly, including letter case. 1 to 32
+    /// characters, no control characters.
     #[serde(deserialize_with = "list_inspections_query_reading::vin")]
     #[serde(default)]
     pub vin: Option<String>,
-    /// `page.next_cursor` of the previous answer, unchanged. Leave it out for the first page. An empty, altered or
-    /// foreign cursor is 400 `invalid_request`.
+    /// `page.next_cursor` of the previous response, unchanged. Omit it for the first page. An empty or altered
+    /// cursor, or one that was issued for another partner or for other filters, returns 400 `invalid_request`.
     #[serde(deserialize_with = "list_inspections_query_reading::cursor")]
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How many reports a page has at most.
+    /// Maximum number of reports on a page.
     #[serde(deserialize_with = "list_inspections_query_reading::limit")]
     #[serde(default = "list_inspections_query_reading::default_limit")]
     pub limit: i32,
@@ -1407,14 +1406,14 @@ impl JsonSchema for ListInspectionsQuery {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<InspectionStatus>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"organization_id\":{\"type\":\"string\",\"description\":\"Only reports of this organization. An id that is unknown or not open to the partner, and any text that is\\nno id, gives an empty list.\"},\"branch_id\":{\"type\":\"string\",\"description\":\"Only reports of this branch. An id that is unknown or not open to the partner, and any text that is no id,\\ngives an empty list.\"},\"status\":{\"allOf\":[{\"$ref\":\"#/components/schemas/InspectionStatus\"}],\"description\":\"Only reports in this one status. Without it, `published` and `archived` reports are listed; `cancelled`\\nones are listed only when asked for, by this or by asking for changes (`updated_from`, `updated_to`).\"},\"published_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or after this time. RFC 3339 with an offset; write a plus as `%2B`, because a\\nliteral `+` in a query is a space.\"},\"published_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or after this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"updated_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports whose `updated_at` is at or after this time, cancelled ones among them, in the order of their\\nchanges: see \\\"Incremental sync\\\" above. RFC 3339 with an offset; write a plus as `%2B`.\"},\"updated_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports whose `updated_at` is at or before this time, cancelled ones among them, in the order of their\\nchanges. RFC 3339 with an offset; write a plus as `%2B`.\"},\"report_number\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only the report with this number. The whole number must match exactly, letter case included. 1 to 64\\ncharacters, none of them a control character.\"},\"vin\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only reports of the vehicle with this identification number, of the organizations that show it (`pii_mode`\\n`FULL`): of the others none is found, whatever the number. The whole number must match exactly, letter case\\nincluded. 1 to 32 characters, none of them a control character.\"},\"cursor\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1024,\"description\":\"`page.next_cursor` of the previous answer, unchanged. Leave it out for the first page. An empty, altered or\\nforeign cursor is 400 `invalid_request`.\"},\"limit\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1,\"maximum\":100,\"default\":25,\"description\":\"How many reports a page has at most.\"}},\"required\":[]}",
+            "{\"type\":\"object\",\"properties\":{\"organization_id\":{\"type\":\"string\",\"description\":\"Only reports of this organization. An unknown ID, the ID of an organization to which you do not have access,\\nand any text that is not an ID return an empty list.\"},\"branch_id\":{\"type\":\"string\",\"description\":\"Only reports of this branch. An unknown ID, the ID of a branch to which you do not have access, and any text\\nthat is not an ID return an empty list.\"},\"status\":{\"allOf\":[{\"$ref\":\"#/components/schemas/InspectionStatus\"}],\"description\":\"Only reports with this status. By default, `published` and `archived` reports are listed. `cancelled` reports\\nare listed only if you request them here or with `updated_from` or `updated_to`.\"},\"published_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or after this time. RFC 3339 with an offset; write a plus as `%2B`, because a\\nliteral `+` in a query is a space.\"},\"published_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or after this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"updated_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports whose `updated_at` is at or after this time, including cancelled ones, in the order of their\\nchanges: see \\\"Incremental sync\\\" above. RFC 3339 with an offset; write a plus as `%2B`.\"},\"updated_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports whose `updated_at` is at or before this time, including cancelled ones, in the order of their\\nchanges. RFC 3339 with an offset; write a plus as `%2B`.\"},\"report_number\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only the report with this number. The whole number must match exactly, including letter case. 1 to 64\\ncharacters, no control characters.\"},\"vin\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only reports of the vehicle with this identification number. The filter finds only reports of organizations that\\nshow the number (`pii_mode` `FULL`). The whole number must match exactly, including letter case. 1 to 32\\ncharacters, no control characters.\"},\"cursor\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1024,\"description\":\"`page.next_cursor` of the previous response, unchanged. Omit it for the first page. An empty or altered\\ncursor, or one that was issued for another partner or for other filters, returns 400 `invalid_request`.\"},\"limit\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1,\"maximum\":100,\"default\":25,\"description\":\"Maximum number of reports on a page.\"}},\"required\":[]}",
         )
     }
 }
 /// The path parameters of `get_inspection`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionPath {
-    /// Id of the inspection. Any text that is no such id is not found (404).
+    /// ID of the inspection. Any text that is not the ID of one returns 404.
     #[serde(deserialize_with = "get_inspection_path_reading::id")]
     pub id: String,
 }
@@ -1432,15 +1431,15 @@ impl JsonSchema for GetInspectionPath {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"Id of the inspection. Any text that is no such id is not found (404).\"}},\"required\":[\"id\"]}",
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"ID of the inspection. Any text that is not the ID of one returns 404.\"}},\"required\":[\"id\"]}",
         )
     }
 }
 /// The header parameters of `get_inspection`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionHeaders {
-    /// The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
-    /// them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+    /// The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the
+    /// response is 304 without a body. The request counts like any other. ETags we did not issue never match.
     #[serde(rename = "If-None-Match")]
     #[serde(deserialize_with = "get_inspection_headers_reading::if_none_match")]
     #[serde(default)]
@@ -1460,14 +1459,14 @@ impl JsonSchema for GetInspectionHeaders {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of\\nthem, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.\"}},\"required\":[]}",
+            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the\\nresponse is 304 without a body. The request counts like any other. ETags we did not issue never match.\"}},\"required\":[]}",
         )
     }
 }
 /// The path parameters of `get_inspection_forms`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionFormsPath {
-    /// Id of the inspection. Any text that is no such id is not found (404).
+    /// ID of the inspection. Any text that is not the ID of one returns 404.
     #[serde(deserialize_with = "get_inspection_forms_path_reading::id")]
     pub id: String,
 }
@@ -1485,15 +1484,15 @@ impl JsonSchema for GetInspectionFormsPath {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"Id of the inspection. Any text that is no such id is not found (404).\"}},\"required\":[\"id\"]}",
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"ID of the inspection. Any text that is not the ID of one returns 404.\"}},\"required\":[\"id\"]}",
         )
     }
 }
 /// The header parameters of `get_inspection_forms`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionFormsHeaders {
-    /// The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
-    /// them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+    /// The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the
+    /// response is 304 without a body. The request counts like any other. ETags we did not issue never match.
     #[serde(rename = "If-None-Match")]
     #[serde(deserialize_with = "get_inspection_forms_headers_reading::if_none_match")]
     #[serde(default)]
@@ -1513,14 +1512,14 @@ impl JsonSchema for GetInspectionFormsHeaders {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of\\nthem, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.\"}},\"required\":[]}",
+            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the\\nresponse is 304 without a body. The request counts like any other. ETags we did not issue never match.\"}},\"required\":[]}",
         )
     }
 }
 /// The path parameters of `get_inspection_photos`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionPhotosPath {
-    /// Id of the inspection. Any text that is no such id is not found (404).
+    /// ID of the inspection. Any text that is not the ID of one returns 404.
     #[serde(deserialize_with = "get_inspection_photos_path_reading::id")]
     pub id: String,
 }
@@ -1538,14 +1537,14 @@ impl JsonSchema for GetInspectionPhotosPath {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"Id of the inspection. Any text that is no such id is not found (404).\"}},\"required\":[\"id\"]}",
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"ID of the inspection. Any text that is not the ID of one returns 404.\"}},\"required\":[\"id\"]}",
         )
     }
 }
 /// The path parameters of `get_inspection_pdf`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionPdfPath {
-    /// Id of the inspection. Any text that is no such id is not found (404).
+    /// ID of the inspection. Any text that is not the ID of one returns 404.
     #[serde(deserialize_with = "get_inspection_pdf_path_reading::id")]
     pub id: String,
 }
@@ -1563,15 +1562,15 @@ impl JsonSchema for GetInspectionPdfPath {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"Id of the inspection. Any text that is no such id is not found (404).\"}},\"required\":[\"id\"]}",
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"ID of the inspection. Any text that is not the ID of one returns 404.\"}},\"required\":[\"id\"]}",
         )
     }
 }
 /// The header parameters of `get_inspection_pdf`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionPdfHeaders {
-    /// The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
-    /// them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+    /// The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the
+    /// response is 304 without a body. The request counts like any other. ETags we did not issue never match.
     #[serde(rename = "If-None-Match")]
     #[serde(deserialize_with = "get_inspection_pdf_headers_reading::if_none_match")]
     #[serde(default)]
@@ -1591,7 +1590,7 @@ impl JsonSchema for GetInspectionPdfHeaders {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of\\nthem, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.\"}},\"required\":[]}",
+            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of a response that you stored, or several, separated by commas. If one of them is still current, the\\nresponse is 304 without a body. The request counts like any other. ETags we did not issue never match.\"}},\"required\":[]}",
         )
     }
 }

@@ -17,7 +17,7 @@ use super::ready::Readiness;
 use super::sample::Latest;
 use crate::admission::Meter;
 use crate::logging;
-use crate::recorder::UnderWay;
+use crate::recorder::InFlight;
 use crate::request_log::RequestLog;
 
 /// The parts of the service that metrics are read from.
@@ -50,7 +50,7 @@ pub struct InMemory {
     /// Bytes of bodies whose signature was not verified yet.
     pub unverified_bytes: usize,
     /// Measurements that are being recorded or applied.
-    pub measurements: UnderWay,
+    pub measurements: InFlight,
 }
 
 /// Everything that a scrape reads.
@@ -84,7 +84,7 @@ impl Gauges {
         let checks = self.readiness.checks();
         page.gauge(
             "ready",
-            "Whether /ready answers 200",
+            "Whether /ready returns 200",
             checks.iter().all(|check| check.passes),
         )?;
         page.gauges(
@@ -99,7 +99,7 @@ impl Gauges {
             "Seconds since the keys and grants in memory were last compared with the database",
             directory.age(),
         )?;
-        page.gauge("directory_keys", "Active keys", directory.keys())
+        page.gauge("directory_keys", "Active keys", directory.key_count())
     }
 
     fn pools(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -128,18 +128,18 @@ impl Gauges {
     }
 
     fn queues(&self, page: &mut Page<'_>) -> fmt::Result {
-        let held = (self.watched.in_memory)();
+        let in_memory = (self.watched.in_memory)();
         page.gauge(
             "admission_waiting",
             "Requests waiting to be admitted, or to be recorded after their response",
-            held.admission_waiting,
+            in_memory.admission_waiting,
         )?;
         page.gauge(
             "unverified_body_bytes",
             "Bytes of bodies in memory whose signature has not been verified yet",
-            held.unverified_bytes,
+            in_memory.unverified_bytes,
         )?;
-        let measurements = held.measurements;
+        let measurements = in_memory.measurements;
         page.gauge(
             "recorder_queued",
             "Measurement packages waiting for a batch",
@@ -152,7 +152,7 @@ impl Gauges {
         )?;
         page.gauge(
             "recorder_bytes",
-            "Bytes of measurement packages that have not been answered yet",
+            "Bytes of measurement packages that are not finished yet",
             measurements.bytes,
         )
     }
@@ -179,37 +179,38 @@ impl Gauges {
     }
 
     fn connections(&self, page: &mut Page<'_>) -> fmt::Result {
-        let tally = self.watched.connections.tally();
-        page.gauge("connections", "Open connections from partners", tally.connections)?;
+        let metrics = self.watched.connections.metrics();
+        page.gauge("connections", "Open connections from partners", metrics.connections)?;
         page.gauge(
             "detached_requests",
             "Running requests whose clients have disconnected",
-            tally.detached,
+            metrics.detached,
         )?;
-        page.counter("connections_accepted", "Accepted connections", tally.accepted)?;
+        page.counter("connections_accepted", "Accepted connections", metrics.accepted)?;
         page.counters(
             "connections_cut",
             "Connections closed by the server other than after a response, by reason",
             "reason",
             [
-                ("rejected", tally.refused),
-                ("evicted", tally.gave_way),
-                ("no_request", tally.no_request),
-                ("handshake_failed", tally.handshake_failed),
-                ("slow_head", tally.slow_head),
-                ("idle", tally.idle),
-                ("stalled", tally.stalled),
+                ("rejected", metrics.rejected),
+                ("evicted", metrics.evicted),
+                ("no_request", metrics.no_request),
+                ("handshake_failed", metrics.handshake_failed),
+                ("slow_head", metrics.slow_head),
+                ("idle", metrics.idle),
+                ("stalled", metrics.stalled),
+                ("unread", metrics.unread),
             ],
         )?;
         page.counter(
             "accept_failures",
             "Connections that the operating system failed to accept",
-            tally.accept_failed,
+            metrics.accept_failed,
         )?;
         page.counter(
             "abandoned_requests",
             "Requests dropped unfinished because their clients had disconnected and too many such requests were running",
-            tally.abandoned,
+            metrics.abandoned,
         )
     }
 
@@ -225,7 +226,7 @@ impl Gauges {
         page.gauge(
             "tls_certificate_rejected",
             "Whether the current certificate files cannot be used, so that the previous certificate stays active",
-            tls.complaint().is_some(),
+            tls.rejection().is_some(),
         )
     }
 

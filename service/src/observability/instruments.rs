@@ -15,15 +15,15 @@ const NONE: &str = "none";
 
 /// The labels of a response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answer {
+struct ResponseLabels {
     operation: &'static str,
     status: u16,
     code: &'static str,
 }
 
-/// The labels of a duration. Errors are fast and would hide slow successes, hence the class.
+/// The labels of a duration. The class separates errors, which are fast and would hide slow successes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Class {
+struct DurationLabels {
     operation: &'static str,
     class: &'static str,
 }
@@ -31,8 +31,8 @@ struct Class {
 /// The instruments; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Instruments {
-    requests: Family<Answer, Counter>,
-    durations: Family<Class, Histogram>,
+    requests: Family<ResponseLabels, Counter>,
+    durations: Family<DurationLabels, Histogram>,
     connection_wait: Histogram,
     connection_failures: Counter,
 }
@@ -58,7 +58,7 @@ impl Instruments {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "requests",
-            "Answered requests, by operation, status and error code (`none` if there is none)",
+            "Completed requests, by operation, status and error code (`none` if there is none)",
             self.requests.clone(),
         );
         registry.register_with_unit(
@@ -75,31 +75,31 @@ impl Instruments {
         );
         registry.register(
             "pool_wait_failures",
-            "Requests that timed out waiting for a database connection and were answered with 503",
+            "Requests that timed out waiting for a database connection and got a 503",
             self.connection_failures.clone(),
         );
     }
 
-    /// Records an answered request.
-    pub fn answered(&self, record: &Record) {
+    /// Records a completed request.
+    pub fn record_response(&self, record: &Record) {
         let operation = record.operation.unwrap_or(NONE);
-        let answer = Answer {
+        let labels = ResponseLabels {
             operation,
             status: record.status,
             code: record.code.unwrap_or(NONE),
         };
-        self.requests.get_or_create(&answer).inc();
-        let class = Class {
+        self.requests.get_or_create(&labels).inc();
+        let labels = DurationLabels {
             operation,
             class: class(record.status),
         };
-        self.durations.get_or_create(&class).observe(record.took.as_secs_f64());
+        self.durations.get_or_create(&labels).observe(record.took.as_secs_f64());
     }
 
     /// Records a wait for a database connection.
-    pub fn waited_for_connection(&self, took: Duration, has_one: bool) {
+    pub fn waited_for_connection(&self, took: Duration, succeeded: bool) {
         self.connection_wait.observe(took.as_secs_f64());
-        if !has_one {
+        if !succeeded {
             self.connection_failures.inc();
         }
     }

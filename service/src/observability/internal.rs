@@ -1,7 +1,6 @@
 //! The internal listener, which serves `/live`, `/ready` and `/metrics`.
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use deadpool_postgres::Pool;
 use dropshot::Body;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
+use partner_api_gateway::{TrustedProxies, host_problem};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
@@ -27,37 +27,27 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Handles all other paths of the internal listener.
-pub type InternalRoutes =
-    Arc<dyn Fn(SocketAddr, Request<RequestBody>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> + Send + Sync>;
+/// The time that running requests get when the internal listener, or the inspectors', stops.
+pub const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The time that running requests get when the listener stops.
-const STOP_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// The limits of the internal listener. Few machines use it, and one that hangs must not block the others. With
-/// `has_routes`, browsers use it too: each keeps a stream open, all may come through one proxy, and a rejected photo is still
-/// sent to its end.
-pub fn limits(has_routes: bool) -> Limits {
-    let usual = Limits::default();
-    let (connections, connections_per_address) = if has_routes { (1_024, 512) } else { (32, 16) };
-    let (linger_bytes, linger) = match has_routes {
-        true => (usual.linger_bytes, usual.linger),
-        false => (64 * 1024, Duration::from_secs(2)),
-    };
+/// Returns the limits of the internal listener. Few machines use it, and one that hangs must not block the others. Trusted proxies
+/// are exempt from the limits per address.
+pub fn limits(trusted_proxies: &TrustedProxies) -> Limits {
     Limits {
-        connections,
-        connections_per_address,
+        connections: 32,
+        connections_per_address: 16,
+        exempt: trusted_proxies.0.clone(),
         first_request: Duration::from_secs(5),
         head: Duration::from_secs(5),
         // Longer than from one scrape to the next.
         idle: Duration::from_secs(120),
-        stalled_answer: Duration::from_secs(10),
-        detached: connections / 4,
+        stalled_response: Duration::from_secs(10),
+        detached: 8,
         http1_buffer: 16 * 1024,
         http2_streams: 8,
-        linger_bytes,
-        linger,
-        ..usual
+        linger_bytes: 64 * 1024,
+        linger: Duration::from_secs(2),
+        ..Limits::default()
     }
 }
 
@@ -68,43 +58,34 @@ pub struct Internal {
 }
 
 /// Starts serving on `listener`. Also returns the task that samples the database through `pool`. `request_log_days` is the
-/// retention of the request log, if there is one; `routes` handles all other paths.
+/// retention of the request log, if there is one.
 pub fn start(
     listener: Listener,
     watched: Watched,
     pool: Pool,
     request_log_days: Option<u32>,
-    routes: Option<InternalRoutes>,
 ) -> (Internal, impl Future<Output = ()> + Send + use<>) {
     let latest = Arc::new(Latest::new());
     let readiness = Arc::new(Readiness::new(
         watched.directory.clone(),
-        watched.meter.lately().clone(),
+        watched.meter.health().clone(),
         latest.clone(),
     ));
     let registry = Arc::new(registry(watched, readiness.clone(), latest.clone()));
     let checked = readiness.clone();
-    let running = listener.serve(move |peer, request: Request<RequestBody>| {
-        let path = request.uri().path();
-        match &routes {
-            Some(routes) if !is_own_path(path) => routes(peer, request),
-            _ => {
-                let answer = answer(request.method(), path, &checked, &registry);
-                Box::pin(std::future::ready(answer)) as Pin<Box<dyn Future<Output = Response<Body>> + Send>>
-            }
-        }
-    });
-    let sampling = sample::keep(latest, pool, request_log_days.map(request_log::partitions));
+    let running = listener
+        .serve(move |_, request: Request<RequestBody>| std::future::ready(handle(&request, &checked, &registry)));
+    let sampling = sample::sample_forever(latest, pool, request_log_days.map(request_log::partitions));
     (Internal { running, readiness }, sampling)
 }
 
 impl Internal {
-    /// The address it listens on.
+    /// Returns the address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.running.address
     }
 
-    /// Makes `/ready` answer 503 from now on.
+    /// Makes `/ready` return 503 from now on.
     pub fn set_not_ready(&self) {
         self.readiness.stop();
     }
@@ -137,12 +118,13 @@ fn registry(watched: Watched, readiness: Arc<Readiness>, latest: Arc<Latest>) ->
     registry
 }
 
-fn is_own_path(path: &str) -> bool {
-    matches!(path, "/live" | "/ready" | "/metrics")
-}
-
-fn answer(method: &Method, path: &str, readiness: &Readiness, registry: &Registry) -> Response<Body> {
-    if is_own_path(path) && !matches!(*method, Method::GET | Method::HEAD) {
+fn handle<B>(request: &Request<B>, readiness: &Readiness, registry: &Registry) -> Response<Body> {
+    if let Some(problem) = host_problem(request.version(), request.headers()) {
+        return respond(StatusCode::BAD_REQUEST, TEXT, format!("Host {problem}\n"));
+    }
+    let path = request.uri().path();
+    let is_known = matches!(path, "/live" | "/ready" | "/metrics");
+    if is_known && !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET or HEAD\n".into());
         response
             .headers_mut()
@@ -186,19 +168,4 @@ fn respond(status: StatusCode, kind: &'static str, text: String) -> Response<Bod
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// INS-9
-    #[test]
-    fn a_photo_that_is_refused_at_once_may_be_sent_to_its_end() {
-        let (usual, internal) = (Limits::default(), limits(true));
-        assert_eq!(
-            (internal.linger_bytes, internal.linger),
-            (usual.linger_bytes, usual.linger)
-        );
-    }
 }

@@ -13,4 +13,4 @@ mod sample;
 
 pub use gauges::{InMemory, Watched};
 pub use instruments::Instruments;
-pub use internal::{Internal, InternalRoutes, limits, start};
+pub use internal::{Internal, STOP_TIMEOUT, limits, start};

@@ -11,7 +11,7 @@ use super::page::Page;
 /// Reads the metrics at each scrape. Without `/proc`, only the start time is available.
 #[derive(Debug)]
 pub(super) struct ProcessMetrics {
-    /// Taken from the clock: computing it from `/proc` needs the boot time, which a hardened unit hides.
+    /// Read from the clock, because computing it from `/proc` requires the boot time, which a hardened systemd unit hides.
     began: SystemTime,
 }
 

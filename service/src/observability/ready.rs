@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use partner_api_store::directory::{Directory, STALE};
 use serde_json::{Value, json};
 
 use super::sample::Latest;
-use crate::admission::Lately;
+use crate::admission::AdmissionHealth;
+
+/// The replica is not ready if the partitions for nonces do not suffice for this time. Startup creates partitions for more than
+/// this, so a replica is ready when it starts.
+const NONCES_RESERVE: Duration = Duration::from_secs(300);
 
 /// One condition.
 pub(super) struct Check {
@@ -26,19 +31,31 @@ impl Check {
     }
 }
 
+fn nonces_check(left: Duration) -> Check {
+    Check::of(
+        "nonces",
+        left >= NONCES_RESERVE,
+        format!(
+            "the partitions for nonces are sufficient for {} s; at least {} s are required",
+            left.as_secs(),
+            NONCES_RESERVE.as_secs()
+        ),
+    )
+}
+
 /// The inputs of the checks.
 pub(super) struct Readiness {
     directory: Arc<Directory>,
-    lately: Lately,
+    health: AdmissionHealth,
     latest: Arc<Latest>,
     is_stopping: AtomicBool,
 }
 
 impl Readiness {
-    pub fn new(directory: Arc<Directory>, lately: Lately, latest: Arc<Latest>) -> Self {
+    pub fn new(directory: Arc<Directory>, health: AdmissionHealth, latest: Arc<Latest>) -> Self {
         Readiness {
             directory,
-            lately,
+            health,
             latest,
             is_stopping: AtomicBool::new(false),
         }
@@ -53,7 +70,7 @@ impl Readiness {
     pub fn checks(&self) -> [Check; 4] {
         let is_stopping = self.is_stopping.load(Relaxed);
         let age = self.directory.age();
-        let failing = self.lately.failing();
+        let failing = self.health.failing_for();
         let nonces = self.latest.nonces_left();
         [
             Check::of(
@@ -85,11 +102,7 @@ impl Readiness {
                     ),
                 },
             ),
-            Check::of(
-                "nonces",
-                !nonces.is_zero(),
-                format!("the partitions for nonces are sufficient for {} s", nonces.as_secs()),
-            ),
+            nonces_check(nonces),
         ]
     }
 
@@ -105,5 +118,20 @@ impl Readiness {
             })
             .collect();
         (is_ready, json!({ "ready": is_ready, "checks": checks }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::nonces::{BUCKET, MARGIN};
+
+    /// OPS-7
+    #[test]
+    fn readiness_fails_before_the_partitions_for_nonces_run_out() {
+        assert!(!nonces_check(NONCES_RESERVE - Duration::from_secs(1)).passes);
+        assert!(nonces_check(NONCES_RESERVE).passes);
+        // A start creates at least the next partition.
+        assert!(nonces_check(BUCKET - MARGIN).passes);
     }
 }

@@ -13,10 +13,10 @@ use crate::admission::nonces::{BUCKET, MARGIN, PARTITIONS};
 use crate::replicas;
 
 /// The sampling interval.
-const EVERY: Duration = Duration::from_secs(30);
+const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The timeout of a sample, including the wait for a connection.
-const BOUND: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 statement! {
     /// Counts pending work up to a limit, so that a backlog of millions does not cause a full scan at every sample.
@@ -25,11 +25,11 @@ SELECT pending.count AS pending, coalesce(extract(epoch FROM now() - pending.old
     due.count AS due, coalesce(extract(epoch FROM now() - due.oldest), 0)::float8 AS due_oldest,
     extract(epoch FROM now())::float8 AS now
 FROM (SELECT count(*), min(received_at) AS oldest
-      FROM (SELECT received_at FROM measurements WHERE status = 'PENDING' LIMIT 100000) looked_at) pending,
+      FROM (SELECT received_at FROM measurements WHERE status = 'PENDING' LIMIT 100000) sampled) pending,
      (SELECT count(*), min(due_at) AS oldest
-      FROM (SELECT due_at FROM report_renderings WHERE due_at <= now() LIMIT 10000) looked_at) due";
+      FROM (SELECT due_at FROM report_renderings WHERE due_at <= now() LIMIT 10000) sampled) due";
 
-    /// Counts used nonces by the cumulative statistics; the planner's estimates outlive the partitions.
+    /// Counts used nonces from the cumulative statistics, because the planner's estimates still include dropped partitions.
     NONCE_ROWS = "\
 SELECT coalesce(sum(pg_stat_get_live_tuples(inhrelid)), 0)::bigint AS nonces
 FROM pg_inherits WHERE inhparent = 'used_nonces'::regclass";
@@ -92,7 +92,7 @@ impl Latest {
 }
 
 /// Samples forever, starting now.
-pub(super) async fn keep(latest: Arc<Latest>, pool: Pool, request_log: Option<Partitioned>) {
+pub(super) async fn sample_forever(latest: Arc<Latest>, pool: Pool, request_log: Option<Partitioned>) {
     let mut failing = false;
     loop {
         match sample(&latest, &pool, request_log.as_ref()).await {
@@ -104,20 +104,20 @@ pub(super) async fn keep(latest: Arc<Latest>, pool: Pool, request_log: Option<Pa
                 failing = true;
             }
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(INTERVAL).await;
     }
 }
 
 async fn sample(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>) -> Result<(), DbError> {
     let at = Instant::now();
-    let connection = Connection::take(pool, BOUND).await?;
+    let connection = Connection::take(pool, TIMEOUT).await?;
     let waiting = connection.query_one(WAITING, &[]).await?;
     let nonces = connection.query_one(NONCE_ROWS, &[]).await?;
-    let ahead = PARTITIONS.survey(&connection).await?.ahead;
+    let ahead = PARTITIONS.state(&connection).await?.ahead;
     let mut partitions_ahead = vec![(PARTITIONS.table, ahead)];
     if let Some(request_log) = request_log {
-        let survey = request_log.survey(&connection).await?;
-        partitions_ahead.push((request_log.table, survey.ahead));
+        let state = request_log.state(&connection).await?;
+        partitions_ahead.push((request_log.table, state.ahead));
     }
     let sample = Sample {
         pending: waiting.try_get("pending")?,
@@ -139,8 +139,8 @@ async fn sample(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>)
     Ok(())
 }
 
-/// The time for which every nonce has a partition, given the number of partitions created in advance and the database's clock
-/// in seconds since 1970. At the end of a bucket, nonces are also written into the next one.
+/// Returns the time for which every nonce has a partition, given the number of partitions created in advance and the database's
+/// clock in seconds since 1970. At the end of a bucket, nonces are also written into the next one.
 fn nonces_left(ahead: i64, now: f64) -> Duration {
     let bucket = BUCKET.as_secs_f64();
     let rest = bucket - now.rem_euclid(bucket);

@@ -1,4 +1,4 @@
-//! The tasks of a replica that renders: workers, the sweep for what is stale, the deletion of what is replaced.
+//! The background tasks of a replica that renders PDFs: workers, the sweep for stale PDFs, and the deletion of replaced ones.
 
 use std::time::{Duration, Instant};
 
@@ -7,26 +7,26 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::worker::{Turn, Worker};
+use super::worker::{RenderOutcome, Worker};
 use crate::storage::Storage;
 
-/// How often an idle worker looks for work.
+/// The interval at which an idle worker polls for work.
 const POLL: Duration = Duration::from_secs(1);
-/// The longest pause between two tries while the database or the storage is out.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often the sweep's next step is offered; one replica takes it.
-const SWEEP: Duration = Duration::from_secs(10);
-/// How long a stopping worker may take to give its work back.
-const STOP: Duration = Duration::from_secs(2);
+/// The longest pause between two attempts while the database or the storage is unavailable.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The interval at which the next step of the sweep is attempted; only one replica runs it.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+/// The timeout of a worker that returns its report when it is stopped.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The renderers of a replica, at work until they are stopped.
+/// The running background tasks of a replica.
 pub struct Renderers {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
 impl Renderers {
-    /// Starts so many; none leaves all of it to other replicas.
+    /// Starts `count` workers; 0 leaves rendering to other replicas.
     #[must_use]
     pub fn start(count: usize, pool: &Pool, storage: &Storage) -> Self {
         let (stop, stopped) = watch::channel(false);
@@ -36,45 +36,52 @@ impl Renderers {
             tasks.spawn(work(worker.clone(), stopped.clone()));
         }
         if count > 0 {
-            tasks.spawn(look_after(worker, stopped));
+            tasks.spawn(maintain(worker, stopped));
         }
         Self { stop, tasks }
     }
 
-    /// Stops them; reports under way are given back, for another replica or the next start.
+    /// Stops the tasks. Unfinished reports are returned, so that another replica can render them.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         let ended = async { while self.tasks.join_next().await.is_some() {} };
-        if timeout(STOP, ended).await.is_err() {
-            tracing::warn!("a renderer did not stop in time; its claim runs out by itself");
+        if timeout(STOP_TIMEOUT, ended).await.is_err() {
+            tracing::warn!("a renderer did not stop in time; the lease of its report will expire");
         }
     }
 }
 
 async fn stopped(mut stop: watch::Receiver<bool>) {
-    // An error means that the sender is gone, and with it the service.
+    // An error means that the sender was dropped, so the service has ended.
     let _ = stop.wait_for(|stopped| *stopped).await;
 }
 
 async fn work(worker: Worker, stop: watch::Receiver<bool>) {
-    let mut outage = POLL;
+    let mut outage_pause = POLL;
     loop {
         let began = Instant::now();
-        let turn = worker.turn_until(stopped(stop.clone())).await;
-        let pause = match &turn {
-            Ok(Turn::Stopped(_)) => return,
-            Ok(Turn::Idle) => POLL,
-            // What nobody waits for takes no more than half of a core from requests.
-            Ok(Turn::Rendered { is_asked: false, .. }) => began.elapsed(),
-            Ok(Turn::Rendered { .. } | Turn::Settled(_) | Turn::Overtaken(_) | Turn::Failed(_)) => Duration::ZERO,
-            Ok(Turn::Outage(_)) | Err(_) => outage,
+        let outcome = worker.render_next_until(stopped(stop.clone())).await;
+        let pause = match &outcome {
+            Ok(RenderOutcome::Stopped(_)) => return,
+            Ok(RenderOutcome::Idle) => POLL,
+            // Reports that nobody requested use at most half of a core.
+            Ok(RenderOutcome::Rendered {
+                is_requested: false, ..
+            }) => began.elapsed(),
+            Ok(
+                RenderOutcome::Rendered { .. }
+                | RenderOutcome::UpToDate(_)
+                | RenderOutcome::Superseded(_)
+                | RenderOutcome::Failed(_),
+            ) => Duration::ZERO,
+            Ok(RenderOutcome::Outage(_)) | Err(_) => outage_pause,
         };
-        outage = match &turn {
-            Ok(Turn::Outage(_)) | Err(_) => LONGEST_PAUSE.min(outage * 2),
+        outage_pause = match &outcome {
+            Ok(RenderOutcome::Outage(_)) | Err(_) => MAX_PAUSE.min(outage_pause * 2),
             Ok(_) => POLL,
         };
-        if let Err(error) = turn {
-            tracing::warn!(%error, "the renderer cannot reach its work");
+        if let Err(error) = outcome {
+            tracing::warn!(%error, "failed to poll for reports to render");
         }
         tokio::select! {
             () = sleep(pause) => {}
@@ -83,18 +90,18 @@ async fn work(worker: Worker, stop: watch::Receiver<bool>) {
     }
 }
 
-async fn look_after(worker: Worker, stop: watch::Receiver<bool>) {
+async fn maintain(worker: Worker, stop: watch::Receiver<bool>) {
     loop {
         let round = async {
             match worker.sweep().await {
                 Ok(0) => {}
-                Ok(wanted) => tracing::info!(wanted, "reports found whose PDF is missing or stale"),
-                Err(error) => tracing::warn!(%error, "the sweep for stale PDFs waits for its next time"),
+                Ok(reports) => tracing::info!(reports, "found reports whose PDF is missing or stale"),
+                Err(error) => tracing::warn!(%error, "failed to sweep for stale PDFs; retrying later"),
             }
-            if let Err(error) = worker.delete_unnamed().await {
-                tracing::warn!(%error, "objects that no report names are deleted later");
+            if let Err(error) = worker.delete_orphaned().await {
+                tracing::warn!(%error, "failed to delete orphaned objects; retrying later");
             }
-            sleep(SWEEP).await;
+            sleep(SWEEP_INTERVAL).await;
         };
         tokio::select! {
             () = round => {}

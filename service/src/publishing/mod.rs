@@ -1,15 +1,14 @@
-//! Publishing reports: their PDFs are rendered in the background and kept in the object storage, from where they are
-//! streamed (REP-8).
+//! Publishing of reports: PDFs are rendered in the background, stored in the object storage, and streamed from there (REP-8).
 //!
-//! A PDF's object key says what it was rendered from (`partner_api_domain::pdf_key`), and the statement that finds it for a reader
-//! computes what the report holds now (`partner_api_store::inspections::pdf`): so nothing stale is served, whatever was changed and however.
-//! What is missing or stale is work in the database (`partner_api_store::renderings`), and a `Worker` of any replica that was built with the
-//! feature `render` does it.
+//! A PDF's object key contains a fingerprint of the data that it shows (`partner_api_domain::pdf_key`). The statement that finds a
+//! PDF for a request computes the fingerprint of the current data (`partner_api_store::inspections::pdf`), so no stale PDF is
+//! served. The database holds the queue of reports whose PDFs are missing or stale (`partner_api_store::renderings`). A `Worker` of
+//! any replica that was built with the feature `render` renders them.
 
 #[cfg(feature = "render")]
 mod background;
 #[cfg(feature = "render")]
-mod judged;
+mod limits;
 #[cfg(feature = "render")]
 mod printed;
 #[cfg(feature = "render")]
@@ -20,7 +19,7 @@ pub use background::Renderers;
 #[cfg(feature = "render")]
 pub use printed::{PHOTOS_MAX, read};
 #[cfg(feature = "render")]
-pub use worker::{PublishError, Turn, Worker};
+pub use worker::{PublishError, RenderOutcome, Worker};
 
-/// Media type of a rendered report.
+/// The media type of a rendered report.
 pub const MIME_TYPE: &str = "application/pdf";

@@ -1,8 +1,8 @@
-//! What the database says of a report, as it is printed under its organisation's privacy mode.
+//! Converts the database's report document into the printed report, under the organization's privacy mode.
 //!
-//! The document shows no more than the JSON beside it (PII-3): one serves every partner that is granted the report, and
-//! a partner of a `NONE` or `MASKED` organisation must not find in the PDF what the detail hides.
-//! So plate, VIN, names and free texts pass the organisation's privacy mode before they are drawn, and hidden photos stay out.
+//! The PDF shows no more than the API's JSON (PII-3), because every partner that is granted the report gets the same file. So
+//! plates, VINs, names and free texts are masked by the organization's privacy mode before rendering, and hidden photos are left
+//! out.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use report_pdf::{Branch, Device, Form, Photo, PhotoFormat, Point, Pricing, Repor
 use rust_decimal::Decimal;
 use serde::Deserialize;
 
-use super::judged::{self, StoredLimits};
+use super::limits::{self, StoredLimits};
 
-/// The most photos a PDF shows; the API has them all.
+/// The maximum number of photos in a PDF; the API returns all of them.
 pub const PHOTOS_MAX: usize = 12;
-/// The kind of photos that show damages: they come first.
+/// The kind of photos that show damage; they come first.
 const DAMAGE: &str = "DAMAGE";
 
-/// `report_document` of the database.
+/// The result of the database function `report_document`.
 #[derive(Deserialize)]
 struct Stored {
     pii_mode: PiiMode,
@@ -40,7 +40,7 @@ struct Stored {
     created_at: DateTime<Utc>,
     vehicle: StoredVehicle,
     snapshot_mileage_km: i32,
-    package_name: String,
+    package_name: StoredText,
     pricing: StoredPricing,
     overall_score: i32,
     summary: StoredText,
@@ -68,7 +68,7 @@ struct StoredVehicle {
 struct StoredPricing {
     base_price: Decimal,
     discount_percent: Decimal,
-    discount_name: String,
+    discount_name: StoredText,
     final_price: Decimal,
     payment_type: String,
     currency: String,
@@ -81,9 +81,11 @@ struct StoredForm {
     general_note: StoredText,
     is_test_line: bool,
     points: Vec<StoredPoint>,
-    /// The measurements whose values it has; null where it is none of the test line.
+    /// The names of the points without an answer.
+    not_inspected: Vec<String>,
+    /// The measurements that its values come from; null if it is not a test-line form.
     measurements: Option<Vec<StoredMeasurement>>,
-    /// The limits of codes that it has no answer for; null likewise.
+    /// The limits of points without an answer; null if it is not a test-line form.
     limits: Option<BTreeMap<String, StoredLimits>>,
 }
 
@@ -97,9 +99,9 @@ struct StoredPoint {
     severity: String,
     numeric_value: Option<Decimal>,
     note: StoredText,
-    /// The measurement that the value is of; null where an inspector wrote it.
+    /// The ID of the measurement that the value comes from; null if an inspector entered it.
     measurement: Option<String>,
-    /// The limits that held when it was written.
+    /// The limits at the time when the value was written.
     limits: Option<StoredLimits>,
 }
 
@@ -120,18 +122,18 @@ struct StoredPhoto {
     mime_type: String,
 }
 
-/// The report as it is printed, and the keys of its photos, whose bytes are not read yet.
+/// Parses a report document. Returns the report to print, and the object keys of its photos, whose data is still to be read.
 ///
 /// # Errors
-/// [`DbError::Data`] when the document holds what cannot be printed.
+/// [`DbError::Data`] if the document does not have the expected form.
 pub fn read(json: &str) -> Result<(Report, Vec<String>), DbError> {
-    // The reader's own words may quote the report.
-    let odd = |detail: String| DbError::Data {
+    // The parser's message is not used, because it may quote the report.
+    let invalid = |detail: String| DbError::Data {
         table: "report_document",
         detail,
     };
     let stored: Stored = serde_json::from_str(json)
-        .map_err(|error| odd(format!("{:?} error at column {}", error.classify(), error.column())))?;
+        .map_err(|error| invalid(format!("{:?} error at column {}", error.classify(), error.column())))?;
     let mode = stored.pii_mode;
     Ok(printed(stored, mode))
 }
@@ -167,11 +169,11 @@ fn printed(stored: Stored, mode: PiiMode) -> (Report, Vec<String>) {
             mileage_km: stored.vehicle.mileage_km,
         },
         snapshot_mileage_km: stored.snapshot_mileage_km,
-        package_name: stored.package_name,
+        package_name: mode.printed_text(stored.package_name),
         pricing: Pricing {
             base_price: stored.pricing.base_price,
             discount_percent: stored.pricing.discount_percent,
-            discount_name: stored.pricing.discount_name,
+            discount_name: mode.printed_text(stored.pricing.discount_name),
             final_price: stored.pricing.final_price,
             payment_type: stored.pricing.payment_type,
             currency: stored.pricing.currency,
@@ -182,7 +184,7 @@ fn printed(stored: Stored, mode: PiiMode) -> (Report, Vec<String>) {
         forms: stored
             .forms
             .into_iter()
-            .filter(|form| !form.points.is_empty() || !form.general_note.is_empty())
+            .filter(|form| !form.points.is_empty() || !form.general_note.is_empty() || !form.not_inspected.is_empty())
             .map(|form| printed_form(form, mode, factory_power_hp))
             .collect(),
         photos,
@@ -195,7 +197,7 @@ fn printed(stored: Stored, mode: PiiMode) -> (Report, Vec<String>) {
     (report, keys)
 }
 
-/// The photos that are printed, those of damages first, and their keys.
+/// Returns the photos to print, photos of damage first, and their object keys.
 fn photos(mut stored: Vec<StoredPhoto>, forms: &[StoredForm], mode: PiiMode) -> (Vec<Photo>, Vec<String>) {
     stored.sort_by_key(|photo| photo.kind != DAMAGE);
     let point_name = |code: &str| {
@@ -226,7 +228,7 @@ fn photos(mut stored: Vec<StoredPhoto>, forms: &[StoredForm], mode: PiiMode) -> 
 fn printed_form(form: StoredForm, mode: PiiMode, factory_power_hp: Option<Decimal>) -> Form {
     let computed = if form.is_test_line {
         let value_of = |code: &str| form.points.iter().find(|point| point.code == code)?.numeric_value;
-        judged::computed(value_of, &form.limits.unwrap_or_default(), factory_power_hp)
+        limits::computed(value_of, &form.limits.unwrap_or_default(), factory_power_hp)
     } else {
         Vec::new()
     };
@@ -255,6 +257,7 @@ fn printed_form(form: StoredForm, mode: PiiMode, factory_power_hp: Option<Decima
         score_category: form.score_category,
         general_note: mode.printed_text(form.general_note),
         points: points.collect(),
+        not_inspected: form.not_inspected,
         is_test_line: form.is_test_line,
         computed,
         devices: measurements

@@ -1,4 +1,4 @@
-//! One report after another: claimed, drawn, uploaded, named.
+//! The worker, which claims reports, renders their PDFs, and stores them.
 
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -10,6 +10,7 @@ use futures::TryStreamExt as _;
 use partner_api_domain::pdf_key;
 use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
+use partner_api_store::orphaned_objects;
 use partner_api_store::renderings::{self, Claim, Published, StoredPdf};
 use report_pdf::{RenderError, Renderer, Report};
 use sha2::{Digest as _, Sha256};
@@ -21,49 +22,49 @@ use uuid::Uuid;
 use super::{MIME_TYPE, printed};
 use crate::storage::{Storage, StorageError};
 
-/// How long a first claim holds, by the database's clock.
+/// The lease of a first claim, by the database's clock.
 const LEASE: Duration = Duration::from_secs(120);
-/// How long an attempt may take, by ours: it has given up before its lease runs out.
-const ATTEMPT: Duration = Duration::from_secs(90);
-/// How long one visit to the database may take.
-const DATABASE: Duration = Duration::from_secs(6);
-/// How long a step of the sweep may take.
-const STEP: Duration = Duration::from_secs(20);
-/// How long the storage may take for one object.
-const STORE: Duration = Duration::from_secs(20);
-/// The largest photo that is printed, in bytes; of a larger one the page shows a placeholder.
+/// The timeout of an attempt, by this process's clock. It is shorter than the lease.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(90);
+/// The timeout of one use of the database.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(6);
+/// The timeout of a step of the sweep.
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(20);
+/// The timeout of the storage for one object.
+const STORAGE_TIMEOUT: Duration = Duration::from_secs(20);
+/// The size of the largest photo that is printed, in bytes. A placeholder replaces larger ones.
 const PHOTO_MAX: u64 = 16 << 20;
-/// The pause after a report's first failure; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(30);
-/// The longest pause between two attempts at one report. None is given up: what it waits for may be a mended renderer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
-/// The pause of a report that failed because the database or the storage did.
+/// The backoff after a report's first failure; it doubles with each further one.
+const FIRST_BACKOFF: Duration = Duration::from_secs(30);
+/// The longest backoff of a report. Attempts never end, because a new version of the renderer may succeed.
+const MAX_BACKOFF: Duration = Duration::from_secs(3600);
+/// The pause after an attempt that failed because the database or the storage was unavailable.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
-/// The pause of a report that was changed, or was just being changed, while it was drawn.
+/// The pause after an attempt during which the report was changed.
 const CHANGED_PAUSE: Duration = Duration::from_secs(1);
-/// How often somebody who publishes looks whether another renderer, which has the report, is done.
-const LOOK: Duration = Duration::from_millis(200);
+/// The interval at which [`Worker::publish`] polls for a report that another renderer has claimed.
+const PUBLISH_POLL: Duration = Duration::from_millis(200);
 
-/// Why a report was not rendered. No message holds anything of the report.
+/// An error while rendering a report. No message contains data of the report.
 #[derive(Debug, Error)]
 pub enum PublishError {
-    /// The database cannot be reached or refuses, or holds what cannot be printed.
+    /// The database reported an error, is unavailable, or holds a document that cannot be parsed.
     #[error(transparent)]
     Db(#[from] DbError),
-    /// A photo cannot be read, or the PDF cannot be stored.
+    /// A photo could not be read, or the PDF could not be stored.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The storage did not answer in time.
-    #[error("the object storage did not answer in time")]
+    /// The storage did not respond in time.
+    #[error("the object storage did not respond in time")]
     StorageTimedOut,
-    /// The report cannot be drawn.
+    /// The report could not be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// The thread that drew it panicked, or could not be made.
-    #[error("the drawing thread was lost")]
-    Lost,
-    /// All of it took too long.
-    #[error("not rendered in time")]
+    /// The rendering thread panicked, or failed to start.
+    #[error("the rendering thread panicked or failed to start")]
+    ThreadFailed,
+    /// The attempt took too long.
+    #[error("the report was not rendered in time")]
     TimedOut,
     /// The report has no PDF: it is not published, or has no public slug.
     #[error("the report is not published, or has no public slug")]
@@ -71,86 +72,86 @@ pub enum PublishError {
 }
 
 impl PublishError {
-    /// Whether the fault is not the report's: others would fail as well.
+    /// Returns whether other reports would fail as well.
     fn is_outage(&self) -> bool {
         match self {
             Self::Db(error) => error.is_unavailable(),
             Self::Storage(error) => matches!(error, StorageError::Store(_)),
             Self::StorageTimedOut => true,
-            Self::Render(_) | Self::Lost | Self::TimedOut | Self::NotPublished => false,
+            Self::Render(_) | Self::ThreadFailed | Self::TimedOut | Self::NotPublished => false,
         }
     }
 }
 
-/// What became of a turn.
+/// The outcome of [`Worker::render_next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum RenderOutcome {
     /// No report is due.
     Idle,
-    /// This report has a new PDF; `is_asked`: somebody waited for it.
+    /// The report has a new PDF.
     Rendered {
         /// The report.
         report: Uuid,
-        /// Whether somebody waited for it.
-        is_asked: bool,
+        /// Whether a request needed it.
+        is_requested: bool,
     },
-    /// There was nothing to do: its PDF is current, or it has none any more.
-    Settled(Uuid),
-    /// What was drawn no longer held when it was uploaded, or the claim was somebody else's by then.
-    Overtaken(Uuid),
-    /// It failed by its own fault, and comes up again later.
+    /// There was nothing to do: the report's PDF is current, or it no longer has one.
+    UpToDate(Uuid),
+    /// The report changed during rendering, or another worker claimed it.
+    Superseded(Uuid),
+    /// The report could not be rendered and is retried later.
     Failed(Uuid),
-    /// It failed because the database or the storage did.
+    /// The database or the storage was unavailable.
     Outage(Uuid),
-    /// The work was given back.
+    /// The worker was stopped and returned the report.
     Stopped(Uuid),
 }
 
-/// Renders what is wanted. Clones share the fonts and the number of drawings at the same time.
+/// Renders reports. Clones share the fonts and the limit of parallel renderings.
 #[derive(Clone)]
 pub struct Worker {
     pool: Pool,
     storage: Storage,
-    // Made for the first report: a replica that never draws needs no fonts.
+    // Created for the first report, because a replica that never renders needs no fonts.
     renderer: Arc<OnceLock<Renderer>>,
-    drawing: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 impl Worker {
-    /// With so many drawings at the same time.
+    /// Creates a worker with up to `renderings` parallel renderings.
     #[must_use]
-    pub fn new(pool: Pool, storage: Storage, drawings: usize) -> Self {
+    pub fn new(pool: Pool, storage: Storage, renderings: usize) -> Self {
         Self {
             pool,
             storage,
             renderer: Arc::default(),
-            drawing: Arc::new(Semaphore::new(drawings)),
+            slots: Arc::new(Semaphore::new(renderings)),
         }
     }
 
-    /// Renders the report that is next in line, if there is one.
+    /// Renders the next report of the queue, if one is due.
     ///
     /// # Errors
-    /// When the database cannot be asked for work, or told what became of it. A claim that stays comes up again by itself.
-    pub async fn turn(&self) -> Result<Turn, DbError> {
-        self.turn_until(std::future::pending()).await
+    /// If the database is unavailable. The report of a claim that was not finished is due again when its lease expires.
+    pub async fn render_next(&self) -> Result<RenderOutcome, DbError> {
+        self.render_next_until(std::future::pending()).await
     }
 
-    /// [`turn`](Self::turn), but what is under way when `stop` comes is given back.
+    /// Like [`render_next`](Self::render_next), but returns an unfinished report to the queue when `stop` completes.
     ///
     /// # Errors
-    /// As [`turn`](Self::turn).
-    pub async fn turn_until(&self, stop: impl Future<Output = ()>) -> Result<Turn, DbError> {
-        // First of all: a drawing that never ends costs this replica its place, but no other report an attempt.
-        let Ok(place) = self.drawing.clone().acquire_owned().await else {
-            return Ok(Turn::Idle);
+    /// As for [`render_next`](Self::render_next).
+    pub async fn render_next_until(&self, stop: impl Future<Output = ()>) -> Result<RenderOutcome, DbError> {
+        // Acquired before the claim, so that a rendering that never ends uses up a slot but no attempts of other reports.
+        let Ok(slot) = self.slots.clone().acquire_owned().await else {
+            return Ok(RenderOutcome::Idle);
         };
         let Some(claim) = renderings::claim(&self.database().await?, LEASE).await? else {
-            return Ok(Turn::Idle);
+            return Ok(RenderOutcome::Idle);
         };
         let report = claim.report();
         let attempt = async {
-            match timeout(ATTEMPT, self.render(&claim, place)).await {
+            match timeout(ATTEMPT_TIMEOUT, self.render(&claim, slot)).await {
                 Ok(done) => done,
                 Err(_) => Err(PublishError::TimedOut),
             }
@@ -158,135 +159,138 @@ impl Worker {
         let outcome = tokio::select! {
             outcome = attempt => outcome,
             () = stop => {
-                let before = claim.attempt().saturating_sub(1);
-                self.postpone(&claim, Duration::ZERO, before).await?;
-                return Ok(Turn::Stopped(report));
+                let attempts = claim.attempt().saturating_sub(1);
+                self.postpone(&claim, Duration::ZERO, attempts).await?;
+                return Ok(RenderOutcome::Stopped(report));
             }
         };
         let attempt = claim.attempt();
         match outcome {
-            Ok(turn) => Ok(turn),
+            Ok(outcome) => Ok(outcome),
             Err(error) if error.is_outage() => {
-                tracing::warn!(%report, attempt, %error, "a report could not be rendered for now");
+                tracing::warn!(%report, attempt, %error, "failed to render a report because the database or the storage is unavailable");
                 self.postpone(&claim, OUTAGE_PAUSE, attempt).await?;
-                Ok(Turn::Outage(report))
+                Ok(RenderOutcome::Outage(report))
             }
             Err(error) => {
-                let pause = LONGEST_PAUSE.min(FIRST_PAUSE * 2_u32.pow((attempt - 1).min(16)));
-                tracing::error!(%report, attempt, ?pause, %error, "a report cannot be rendered");
-                self.postpone(&claim, pause, attempt).await?;
-                Ok(Turn::Failed(report))
+                let backoff = MAX_BACKOFF.min(FIRST_BACKOFF * 2_u32.pow((attempt - 1).min(16)));
+                tracing::error!(%report, attempt, ?backoff, %error, "failed to render a report");
+                self.postpone(&claim, backoff, attempt).await?;
+                Ok(RenderOutcome::Failed(report))
             }
         }
     }
 
-    /// Renders and stores the PDF of one report at once, whoever else is in line, and answers which it is; where it is there
-    /// already, nothing is drawn. Another renderer that has the report is waited for.
+    /// Renders and stores the PDF of one report at once, ahead of the queue, and returns it. If another renderer has claimed the
+    /// report, waits for that one. A current PDF is not rendered again.
     ///
-    /// Call it when the report's publication is committed. Whatever comes of it, the report is in line: what fails here is done
-    /// in the background, sooner or later.
+    /// Call it after the report's publication is committed. The report is in the queue in any case, so if this fails, it is
+    /// rendered in the background.
     ///
     /// # Errors
-    /// The report has no PDF, or could not be rendered, or not in 90 s.
+    /// If the report has no PDF, or was not rendered in 90 s.
     pub async fn publish(&self, report: Uuid) -> Result<StoredPdf, PublishError> {
-        let all = async {
+        let work = async {
             loop {
                 match renderings::published(&self.database().await?, report).await? {
                     Published::Now(pdf) => return Ok(pdf),
                     Published::Never => return Err(PublishError::NotPublished),
                     Published::NotYet => {}
                 }
-                let Ok(place) = self.drawing.clone().acquire_owned().await else {
-                    return Err(PublishError::Lost);
+                let Ok(slot) = self.slots.clone().acquire_owned().await else {
+                    return Err(PublishError::ThreadFailed);
                 };
                 let claim = renderings::claim_one(&self.database().await?, report, LEASE).await?;
                 match claim {
-                    Some(claim) => match self.render(&claim, place).await {
-                        Ok(Turn::Overtaken(_)) => sleep(LOOK).await,
+                    Some(claim) => match self.render(&claim, slot).await {
+                        Ok(RenderOutcome::Superseded(_)) => sleep(PUBLISH_POLL).await,
                         Ok(_) => {}
                         Err(error) => {
-                            // What cannot be postponed keeps its lease, and comes up again after it.
+                            // If this fails, the report is due again when its lease expires.
                             let _ = self.postpone(&claim, OUTAGE_PAUSE, claim.attempt()).await;
                             return Err(error);
                         }
                     },
                     None => {
-                        drop(place);
-                        sleep(LOOK).await;
+                        drop(slot);
+                        sleep(PUBLISH_POLL).await;
                     }
                 }
             }
         };
-        timeout(ATTEMPT, all).await.unwrap_or(Err(PublishError::TimedOut))
+        timeout(ATTEMPT_TIMEOUT, work)
+            .await
+            .unwrap_or(Err(PublishError::TimedOut))
     }
 
-    /// Takes the next step of the sweep over all reports, if it is due and no other replica's: wants those rendered whose
-    /// PDF is missing or stale. Returns how many.
+    /// Runs the next step of the sweep over all reports, if it is due and no other replica runs it. Queues the reports whose PDF is
+    /// missing or stale, and returns their number.
     ///
     /// # Errors
-    /// When the database does not answer; the step is then taken again.
+    /// If the database does not respond. The step is then repeated.
     pub async fn sweep(&self) -> Result<usize, DbError> {
-        renderings::sweep(&Connection::take(&self.pool, STEP).await?).await
+        renderings::sweep(&Connection::take(&self.pool, SWEEP_TIMEOUT).await?).await
     }
 
-    /// Deletes the objects that no report names and whose time has come. What fails is tried again by whoever is next.
+    /// Deletes the objects that no report references and whose grace period is over. Failed deletions are retried by the next call
+    /// on any replica.
     ///
     /// # Errors
-    /// When the database does not answer.
-    pub async fn delete_unnamed(&self) -> Result<(), DbError> {
-        let condemned = renderings::condemn(&self.database().await?).await?;
-        for key in condemned {
-            match within(STORE, self.storage.delete(&key)).await {
-                Ok(()) => renderings::deleted(&self.database().await?, &key).await?,
-                Err(error) => tracing::warn!(%error, "an object that no report names could not be deleted"),
+    /// If the database does not respond.
+    pub async fn delete_orphaned(&self) -> Result<(), DbError> {
+        let orphaned = orphaned_objects::claim(&self.database().await?).await?;
+        for key in orphaned {
+            match within(STORAGE_TIMEOUT, self.storage.delete(&key)).await {
+                Ok(()) => orphaned_objects::deleted(&self.database().await?, &key).await?,
+                Err(error) => tracing::warn!(%error, "failed to delete an orphaned object"),
             }
         }
         Ok(())
     }
 
     async fn database(&self) -> Result<Connection, DbError> {
-        Connection::take(&self.pool, DATABASE).await
+        Connection::take(&self.pool, DATABASE_TIMEOUT).await
     }
 
     async fn postpone(&self, claim: &Claim, pause: Duration, attempts: u32) -> Result<bool, DbError> {
         renderings::postpone(&self.database().await?, claim, pause, attempts).await
     }
 
-    async fn render(&self, claim: &Claim, place: OwnedSemaphorePermit) -> Result<Turn, PublishError> {
+    async fn render(&self, claim: &Claim, slot: OwnedSemaphorePermit) -> Result<RenderOutcome, PublishError> {
         let report = claim.report();
         let Some(document) = renderings::document(&self.database().await?, claim).await? else {
             renderings::done(&self.database().await?, claim).await?;
-            return Ok(Turn::Settled(report));
+            return Ok(RenderOutcome::UpToDate(report));
         };
         if let Some(key) = &document.current_key
-            && within(STORE, self.storage.exists(key)).await?
+            && within(STORAGE_TIMEOUT, self.storage.exists(key)).await?
         {
             renderings::done(&self.database().await?, claim).await?;
-            return Ok(Turn::Settled(report));
+            return Ok(RenderOutcome::UpToDate(report));
         }
         let (mut printed, photos) = printed::read(&document.json)?;
         for (photo, key) in printed.photos.iter_mut().zip(&photos) {
-            photo.data = within(STORE, self.photo(key)).await?;
+            photo.data = within(STORAGE_TIMEOUT, self.photo(key)).await?;
         }
-        let pdf = self.draw(printed, place).await?;
+        let pdf = self.render_pdf(printed, slot).await?;
         let stored = StoredPdf {
-            object_key: pdf_key::fresh(report, &document.fingerprint),
+            object_key: pdf_key::new_key(report, &document.fingerprint),
             sha256: Sha256::digest(&pdf).to_vec(),
             size_bytes: i64::try_from(pdf.len()).unwrap_or(i64::MAX),
         };
         let key = &stored.object_key;
         renderings::record(&self.database().await?, claim, key).await?;
-        within(STORE, self.storage.put(key, Bytes::from(pdf), MIME_TYPE)).await?;
+        within(STORAGE_TIMEOUT, self.storage.put(key, Bytes::from(pdf), MIME_TYPE)).await?;
         if renderings::switch(&self.database().await?, claim, &stored, &document.fingerprint).await? {
-            let is_asked = claim.is_asked();
-            return Ok(Turn::Rendered { report, is_asked });
+            let is_requested = claim.is_requested();
+            return Ok(RenderOutcome::Rendered { report, is_requested });
         }
-        renderings::discard(&self.database().await?, key).await?;
+        orphaned_objects::discard(&self.database().await?, key).await?;
         self.postpone(claim, CHANGED_PAUSE, 0).await?;
-        Ok(Turn::Overtaken(report))
+        Ok(RenderOutcome::Superseded(report))
     }
 
-    /// A photo's bytes; none for one that is lost or too large, of which the page shows a placeholder.
+    /// Reads a photo. Returns no bytes if it is missing or too large; a placeholder replaces it.
     async fn photo(&self, key: &str) -> Result<Vec<u8>, StorageError> {
         let object = match self.storage.stream(key).await {
             Ok(object) if object.content_length <= PHOTO_MAX => object,
@@ -297,18 +301,18 @@ impl Worker {
         Ok(parts.concat())
     }
 
-    /// Draws on a thread of its own, which ends with the process however long it takes: the service's stop waits for none.
-    /// Its `place` is taken until it ends, also when nobody waits for it any more.
-    async fn draw(&self, report: Report, place: OwnedSemaphorePermit) -> Result<Vec<u8>, PublishError> {
+    /// Renders on a dedicated thread, which a shutdown does not wait for. The thread keeps its `slot` until it ends, even after a
+    /// timeout.
+    async fn render_pdf(&self, report: Report, slot: OwnedSemaphorePermit) -> Result<Vec<u8>, PublishError> {
         let renderer = self.renderer.clone();
-        let (sender, drawn) = oneshot::channel();
+        let (sender, pdf) = oneshot::channel();
         let thread = thread::Builder::new().name("render".to_owned()).spawn(move || {
-            let _place = place;
-            // Nobody waits for it after a stop.
+            let _slot = slot;
+            // After a timeout or a stop, the receiver is dropped.
             let _ = sender.send(renderer.get_or_init(Renderer::new).render(&report));
         });
-        thread.map_err(|_| PublishError::Lost)?;
-        Ok(drawn.await.map_err(|_| PublishError::Lost)??)
+        thread.map_err(|_| PublishError::ThreadFailed)?;
+        Ok(pdf.await.map_err(|_| PublishError::ThreadFailed)??)
     }
 }
 

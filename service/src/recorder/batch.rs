@@ -1,43 +1,43 @@
-//! Batches of whatever has arrived: most packages need no more than this.
+//! The first step: records packages in batches of everything that has arrived. Most packages are done after it.
 
 use partner_api_store::DbError;
 use partner_api_store::measurements::{self, Verdict};
 use std::sync::Arc;
 
-use super::queue::{CROWD, GATHER};
-use super::{Answer, Outcome, RecordError, Shared, WaitingPackage, answer_all, packages, unless_it_panics};
+use super::queue::{BUSY_BATCH, GATHER_DELAY};
+use super::{Outcome, RecordError, Shared, SubmitResult, WaitingPackage, catch_panics, finish_all, packages};
 
-/// Records batch after batch, until the queue is closed and empty. What the database refuses is tried once more, in halves:
-/// one package that cannot be recorded does not keep the others from it.
+/// Records batches until the queue is closed and empty. If the database rejects a batch, each half is retried once, so that one
+/// bad package does not fail all the others.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut is_crowd = false;
+    let mut is_busy = false;
     while shared.queue.is_filled().await {
-        if is_crowd {
-            tokio::time::sleep(GATHER).await;
+        if is_busy {
+            tokio::time::sleep(GATHER_DELAY).await;
         }
         let batch = shared.queue.take();
-        is_crowd = batch.len() >= CROWD;
+        is_busy = batch.len() >= BUSY_BATCH;
         if !batch.is_empty() {
-            unless_it_panics(record(&shared, batch)).await;
+            catch_panics(record(&shared, batch)).await;
         }
     }
 }
 
 async fn record(shared: &Shared, batch: Vec<WaitingPackage>) {
     match attempt(shared, &batch).await {
-        Ok(verdicts) => hand_on(shared, batch, verdicts),
-        Err(error) if batch.len() > 1 && error.refusal().is_some() => {
-            tracing::warn!(%error, packages = batch.len(), "measurements are tried again in halves");
+        Ok(verdicts) => dispatch(shared, batch, verdicts),
+        Err(error) if batch.len() > 1 && error.rejection().is_some() => {
+            tracing::warn!(%error, packages = batch.len(), "failed to record measurements; retrying in halves");
             let mut first = batch;
             let second = first.split_off(first.len() / 2);
             for half in [first, second] {
                 match attempt(shared, &half).await {
-                    Ok(verdicts) => hand_on(shared, half, verdicts),
-                    Err(error) => answer_all(half, &error),
+                    Ok(verdicts) => dispatch(shared, half, verdicts),
+                    Err(error) => finish_all(half, &error),
                 }
             }
         }
-        Err(error) => answer_all(batch, &error),
+        Err(error) => finish_all(batch, &error),
     }
 }
 
@@ -46,17 +46,18 @@ async fn attempt(shared: &Shared, batch: &[WaitingPackage]) -> Result<Vec<Result
     Ok(measurements::record(&client, &packages(batch)).await?)
 }
 
-fn hand_on(shared: &Shared, batch: Vec<WaitingPackage>, verdicts: Vec<Result<Verdict, DbError>>) {
-    let mut again = Vec::new();
+/// Finishes the packages that are done, adds those for open reports to their reports' queues, and requeues the rest.
+fn dispatch(shared: &Shared, batch: Vec<WaitingPackage>, verdicts: Vec<Result<Verdict, DbError>>) {
+    let mut retries = Vec::new();
     for (waiting, verdict) in batch.into_iter().zip(verdicts) {
         let verdict = match verdict {
             Ok(verdict) => verdict,
             Err(error) => {
-                answer_all(vec![waiting], &error.into());
+                finish_all(vec![waiting], &error.into());
                 continue;
             }
         };
-        let answer: Answer = Ok(match verdict {
+        let result: SubmitResult = Ok(match verdict {
             Verdict::Recorded => Outcome::Recorded {
                 id: waiting.package.id,
                 applied: None,
@@ -65,17 +66,17 @@ fn hand_on(shared: &Shared, batch: Vec<WaitingPackage>, verdicts: Vec<Result<Ver
             Verdict::UnknownBranch => Outcome::UnknownBranch,
             Verdict::AmbiguousBranch => Outcome::AmbiguousBranch,
             Verdict::ForReport(target) => {
-                shared.lines.add(target, waiting);
+                shared.report_queues.add(target, waiting);
                 continue;
             }
-            Verdict::Overtaken => {
-                again.push(waiting);
+            Verdict::InProgress => {
+                retries.push(waiting);
                 continue;
             }
         });
-        waiting.answer(answer);
+        waiting.finish(result);
     }
-    if !again.is_empty() {
-        shared.queue.again(again);
+    if !retries.is_empty() {
+        shared.queue.requeue(retries);
     }
 }

@@ -1,21 +1,20 @@
-//! Records measurements: what arrives while a statement runs is recorded by the next one, all of it together.
+//! Records measurements in batches: one statement records all packages that arrived while the previous statement ran.
 //!
-//! A package first goes into a batch with whatever else has arrived ([`batch`]), which finds its branch, answers it if it
-//! was recorded before, and records it if it waits for a report. Only a package for an open report goes on, into the line
-//! of that report ([`reports`]): a transaction locks as many reports as are free, and applies all that has come for them
-//! meanwhile.
+//! The first step ([`batch`]) finds a package's branch, detects a replay, and records the package as pending if its plate has
+//! no open report. A package for an open report joins the queue of that report ([`report_queues`]). The [`workers`] then lock
+//! the reports that are free, and record and apply their packages in one transaction.
 //!
-//! So the flush of a commit is shared, and nothing uncommitted is held while a report's lock is waited for: a report that an
-//! inspector keeps locked delays its own packages alone. Every wait ends by this process's clock; a connection that was
-//! given up is closed and never used again. What is unanswered by then is unknown: the partner sends it again, with the
-//! same external id.
+//! So packages share the flush of a commit, and nothing uncommitted is held while a worker waits for a report's lock. A report
+//! that an inspector keeps locked delays only its own packages. Every wait has a deadline by this process's clock, and a
+//! connection with unfinished work is closed instead of being reused. If a package has no outcome by its deadline, the outcome
+//! is unknown; the partner sends the package again with the same external ID.
 
 mod batch;
 mod budget;
-mod lines;
+mod fair_queue;
 mod queue;
-mod reports;
-mod turns;
+mod report_queues;
+mod workers;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -33,54 +32,54 @@ use tokio::sync::oneshot;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
-use self::budget::{Budget, Held};
-use self::lines::Lines;
+use self::budget::{Budget, Reservation};
 use self::queue::Queue;
+use self::report_queues::ReportQueues;
 
-/// The longest that a statement, or a transaction, and the wait for its connection may take together.
-pub const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);
+/// The timeout of a statement or transaction, including the wait for its connection.
+pub const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(900);
 
-/// How long the database waits for a lock, or works, before it refuses on its own: sooner than [`ATTEMPT_WITHIN`], so that
-/// the connection stays, and each half of a batch is tried once more.
+/// The timeout of a statement in the database. It is shorter than [`ATTEMPT_TIMEOUT`], so that the connection stays usable and
+/// each half of the batch can be retried.
 const STATEMENT_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// The connections that a recorder works with, one for each of its tasks, as one pool's are `settings`.
+/// Derives the settings of the recorder's pool, which has one connection for each of its tasks, from the service's `settings`.
 pub fn pool_settings(settings: &PoolSettings) -> PoolSettings {
     PoolSettings {
-        size: 1 + reports::ROUNDS + reports::ALONE,
+        size: 1 + workers::SHARED_WORKERS + workers::SINGLE_WORKERS,
         statement_timeout: settings.statement_timeout.min(STATEMENT_TIMEOUT),
         ..settings.clone()
     }
 }
 
-/// What became of a package.
+/// The outcome of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A new record.
     Recorded {
-        /// Its id.
+        /// The ID of the measurement.
         id: Uuid,
-        /// The report it was applied to, and how; `None`: it waits.
+        /// The report it was applied to, and how; `None` if it is pending.
         applied: Option<(Uuid, Applied)>,
     },
-    /// The external id was recorded before; nothing has changed, but that other bytes are kept beside it.
+    /// The external ID was recorded before. Nothing changes, except that different bytes are stored with the first package.
     Replayed(Replay),
-    /// No active branch among those granted has the code; why not, the caller must not tell.
+    /// No active branch among those granted has the code. The caller must not reveal why.
     UnknownBranch,
     /// More than one branch granted has the code.
     AmbiguousBranch,
 }
 
-/// Why it is not known what became of a package.
+/// Why the outcome of a package is unknown.
 #[derive(Clone, Debug, Error)]
 pub enum RecordError {
-    /// Too much of this partner's, or of all of them, is under way; nothing was recorded.
-    #[error("too many measurements are under way")]
+    /// Too many packages of this partner, or of all partners, are unfinished. Nothing was recorded.
+    #[error("too many measurements are being recorded")]
     Busy,
-    /// No answer in time.
-    #[error("the database did not answer in time")]
+    /// The package was not finished by the deadline.
+    #[error("the database did not respond in time")]
     Overdue,
-    /// What the database said.
+    /// The database reported an error.
     #[error(transparent)]
     Db(Arc<DbError>),
 }
@@ -95,7 +94,7 @@ impl From<DbError> for RecordError {
 }
 
 impl RecordError {
-    /// Whether the same package, sent again, may fare better.
+    /// Returns whether a retry may succeed.
     pub fn is_unavailable(&self) -> bool {
         match self {
             RecordError::Busy | RecordError::Overdue => true,
@@ -103,66 +102,70 @@ impl RecordError {
         }
     }
 
-    /// As [`DbError::refusal`].
-    fn refusal(&self) -> Option<&SqlState> {
+    /// See [`DbError::rejection`].
+    fn rejection(&self) -> Option<&SqlState> {
         match self {
-            RecordError::Db(error) => error.refusal(),
+            RecordError::Db(error) => error.rejection(),
             RecordError::Busy | RecordError::Overdue => None,
         }
     }
 }
 
-type Answer = Result<Outcome, RecordError>;
+/// The result of [`Recorder::submit`].
+type SubmitResult = Result<Outcome, RecordError>;
 
-/// A package on its way.
+/// A package that is not finished yet.
 struct WaitingPackage {
     package: Package,
-    answer: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<SubmitResult>,
     deadline: Deadline,
-    // Given back with the answer.
-    _held: Held,
+    // Released when the package is finished.
+    _reservation: Reservation,
 }
 
 impl WaitingPackage {
-    fn answer(self, answer: Answer) {
-        // Who no longer waits needs no answer.
-        let _ = self.answer.send(answer);
+    fn finish(self, result: SubmitResult) {
+        // The request may have ended meanwhile.
+        let _ = self.reply.send(result);
     }
 
-    /// Whether anybody still waits for it.
+    /// Returns whether the request still waits for the result.
     fn is_wanted(&self) -> bool {
-        !self.answer.is_closed() && !self.deadline.has_passed()
+        !self.reply.is_closed() && !self.deadline.has_passed()
     }
 }
 
-/// What the tasks of a recorder share.
+/// The state that the recorder's tasks share.
 struct Shared {
     pool: Pool,
-    attempt_within: Duration,
+    attempt_timeout: Duration,
     queue: Queue,
-    lines: Lines,
+    report_queues: ReportQueues,
 }
 
-/// Records measurements; one for a process. Its tasks end with it, after what they have at hand.
+/// Records measurements; a process has one. After it is dropped, its tasks finish the packages they have and end.
 pub struct Recorder {
     shared: Arc<Shared>,
     budget: Arc<Budget>,
 }
 
 impl Recorder {
-    /// Starts recording through `pool`, which should be this one's own ([`pool_settings`]): a read must not wait behind it.
-    /// A statement, or a transaction, is given up after `attempt_within`: [`ATTEMPT_WITHIN`] in a service.
-    pub fn start(pool: Pool, attempt_within: Duration) -> Self {
+    /// Starts a recorder. It should have its own `pool` ([`pool_settings`]), so that reads do not wait for its connections.
+    /// `attempt_timeout` is the timeout of a statement or transaction: [`ATTEMPT_TIMEOUT`] in a service.
+    pub fn start(pool: Pool, attempt_timeout: Duration) -> Self {
         let shared = Arc::new(Shared {
             pool,
-            attempt_within,
+            attempt_timeout,
             queue: Queue::default(),
-            lines: Lines::default(),
+            report_queues: ReportQueues::default(),
         });
         tokio::spawn(batch::run(shared.clone()));
-        for (lock, tasks) in [(Lock::Free, reports::ROUNDS), (Lock::InTurn, reports::ALONE)] {
+        for (lock, tasks) in [
+            (Lock::SkipLocked, workers::SHARED_WORKERS),
+            (Lock::Wait, workers::SINGLE_WORKERS),
+        ] {
             for _ in 0..tasks {
-                tokio::spawn(reports::run(shared.clone(), lock));
+                tokio::spawn(workers::run(shared.clone(), lock));
             }
         }
         Recorder {
@@ -171,45 +174,45 @@ impl Recorder {
         }
     }
 
-    /// Records a package, and applies it to the open report of its plate if there is one. What is answered is durable.
+    /// Records a package, and applies it to the open report of its plate if there is one. Returns after the commit.
     ///
     /// # Errors
-    /// No later than at the `deadline`. After [`RecordError::Busy`] nothing was recorded; after any other the outcome is unknown.
-    pub async fn submit(&self, package: Package, deadline: Deadline) -> Answer {
-        let held = self.budget.hold(&package).ok_or(RecordError::Busy)?;
-        let (answer, outcome) = oneshot::channel();
+    /// After [`RecordError::Busy`] nothing was recorded; after any other error the outcome is unknown. Returns by the `deadline`.
+    pub async fn submit(&self, package: Package, deadline: Deadline) -> SubmitResult {
+        let reservation = self.budget.reserve(&package).ok_or(RecordError::Busy)?;
+        let (reply, result) = oneshot::channel();
         self.shared.queue.push(WaitingPackage {
             package,
-            answer,
+            reply,
             deadline,
-            _held: held,
+            _reservation: reservation,
         });
-        match deadline.within(outcome).await {
-            Some(Ok(answer)) => answer,
-            // Dropped unanswered where it was seen to be overdue.
+        match deadline.within(result).await {
+            Some(Ok(result)) => result,
+            // The sender is dropped without a result if the deadline has passed, or after a panic.
             Some(Err(_)) | None => Err(RecordError::Overdue),
         }
     }
 }
 
-/// What a recorder has in memory.
+/// The amounts of unfinished packages.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct UnderWay {
-    /// Packages that no statement has looked at yet.
+pub struct InFlight {
+    /// Packages that wait for their first batch.
     pub queued: usize,
     /// Open reports with packages that are being applied.
     pub reports: usize,
-    /// Bytes of all packages that are not answered yet.
+    /// Bytes of all unfinished packages.
     pub bytes: usize,
 }
 
 impl Recorder {
-    /// What is under way.
-    pub fn under_way(&self) -> UnderWay {
-        UnderWay {
+    /// Returns the current amounts.
+    pub fn in_flight(&self) -> InFlight {
+        InFlight {
             queued: self.shared.queue.len(),
-            reports: self.shared.lines.len(),
-            bytes: self.budget.taken(),
+            reports: self.shared.report_queues.len(),
+            bytes: self.budget.in_use(),
         }
     }
 }
@@ -217,24 +220,22 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.queue.close();
-        self.shared.lines.close();
+        self.shared.report_queues.close();
     }
 }
 
 impl Shared {
-    /// A connection for one attempt.
+    /// Takes a connection for one attempt.
     async fn connect(&self) -> Result<Connection, DbError> {
-        Connection::take(&self.pool, self.attempt_within).await
+        Connection::take(&self.pool, self.attempt_timeout).await
     }
 }
 
-/// Does a piece of the work of a task that must go on whatever becomes of it. Where it panics, what it had at hand is
-/// dropped unanswered, which its callers are told at once.
-async fn unless_it_panics(work: impl Future<Output = ()>) {
+/// Runs `work` and catches its panic, so that the task continues. The packages of `work` are then dropped, and their requests
+/// get a 503 at once.
+async fn catch_panics(work: impl Future<Output = ()>) {
     if AssertUnwindSafe(work).catch_unwind().await.is_err() {
-        tracing::error!(
-            "recording measurements panicked; their callers are answered 503, and the panic is in the log before this line"
-        );
+        tracing::error!("panicked while recording measurements; their requests get a 503; see the panic logged above");
     }
 }
 
@@ -242,10 +243,10 @@ fn packages(batch: &[WaitingPackage]) -> Vec<&Package> {
     batch.iter().map(|waiting| &waiting.package).collect()
 }
 
-/// Tells all of a batch what went wrong.
-fn answer_all(batch: Vec<WaitingPackage>, error: &RecordError) {
-    tracing::warn!(%error, packages = batch.len(), "measurements could not be recorded");
+/// Finishes all packages with the error.
+fn finish_all(batch: Vec<WaitingPackage>, error: &RecordError) {
+    tracing::warn!(%error, packages = batch.len(), "failed to record measurements");
     for waiting in batch {
-        waiting.answer(Err(error.clone()));
+        waiting.finish(Err(error.clone()));
     }
 }

@@ -1,4 +1,4 @@
-//! What waits for the next batch: each partner's packages in their order, partners in turns.
+//! The queue of packages that wait for the next batch. Partners are served in turn.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::WaitingPackage;
-use super::turns::Turns;
+use super::fair_queue::FairQueue;
 
-/// The most packages in a batch: beyond it a statement gains little and its first package waits for the last.
-pub(super) const LARGEST_BATCH: usize = 64;
+/// The maximum number of packages in a batch. Beyond it, a statement gains little and the first package waits for the last.
+pub(super) const MAX_BATCH: usize = 64;
 
-/// Raw bytes after which nothing more is put into a batch.
-pub(super) const LARGEST_BYTES: usize = 4 * 1024 * 1024;
+/// The number of raw bytes at which a batch is full.
+pub(super) const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// The size of a batch from which on more packages are surely under way; the next batch waits for them: a flush for each
-/// handful of a crowd would cost all of them more than that moment.
-pub(super) const CROWD: usize = 8;
-/// How long it waits for them.
-pub(super) const GATHER: Duration = Duration::from_millis(1);
+/// The number of packages from which a batch indicates high load. After it, the next batch is delayed by [`GATHER_DELAY`] to
+/// collect more packages: a flush for every few of them would cost more time than the delay.
+pub(super) const BUSY_BATCH: usize = 8;
+/// The delay of the next batch under high load.
+pub(super) const GATHER_DELAY: Duration = Duration::from_millis(1);
 
-/// Packages that no statement has looked at yet. Bounded by the budget of the recorder.
+/// The packages that wait for their first batch. The recorder's budget bounds them.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -29,42 +29,42 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    turns: Turns<WaitingPackage>,
+    waiting: FairQueue<WaitingPackage>,
     is_closed: bool,
 }
 
 impl Queue {
-    /// Adds a package at the end of its partner's.
+    /// Adds a package behind the partner's other packages.
     pub fn push(&self, waiting: WaitingPackage) {
-        self.with(|state| state.turns.push_back(waiting.package.partner_id, waiting));
+        self.with(|state| state.waiting.push_back(waiting.package.partner_id, waiting));
         self.arrived.notify_one();
     }
 
-    /// Adds packages that had their turn before, in their order, in front.
-    pub fn again(&self, again: Vec<WaitingPackage>) {
+    /// Puts packages back before the partners' other packages, in their order.
+    pub fn requeue(&self, packages: Vec<WaitingPackage>) {
         self.with(|state| {
-            for waiting in again.into_iter().rev() {
-                state.turns.push_front(waiting.package.partner_id, waiting);
+            for waiting in packages.into_iter().rev() {
+                state.waiting.push_front(waiting.package.partner_id, waiting);
             }
         });
         self.arrived.notify_one();
     }
 
-    /// How many packages wait.
+    /// Returns the number of packages.
     pub fn len(&self) -> usize {
-        self.with(|state| state.turns.len())
+        self.with(|state| state.waiting.len())
     }
 
-    /// Lets [`Queue::is_filled`] end when nothing waits any more.
+    /// Makes [`Queue::is_filled`] return false once the queue is empty.
     pub fn close(&self) {
         self.with(|state| state.is_closed = true);
         self.arrived.notify_one();
     }
 
-    /// Waits until there are packages; false at the end.
+    /// Waits until there are packages. Returns false if the queue is closed and empty.
     pub async fn is_filled(&self) -> bool {
         loop {
-            let (is_filled, is_closed) = self.with(|state| (!state.turns.is_empty(), state.is_closed));
+            let (is_filled, is_closed) = self.with(|state| (!state.waiting.is_empty(), state.is_closed));
             if is_filled || is_closed {
                 return is_filled;
             }
@@ -72,7 +72,7 @@ impl Queue {
         }
     }
 
-    /// Takes as many packages as go into a batch, without those that nobody waits for.
+    /// Removes and returns the packages of the next batch, without those that are no longer wanted.
     pub fn take(&self) -> Vec<WaitingPackage> {
         self.with(State::take)
     }
@@ -85,8 +85,8 @@ impl Queue {
 impl State {
     fn take(&mut self) -> Vec<WaitingPackage> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while batch.len() < LARGEST_BATCH && bytes < LARGEST_BYTES {
-            let Some(next) = self.turns.next() else {
+        while batch.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
+            let Some(next) = self.waiting.pop() else {
                 break;
             };
             if next.is_wanted() {
@@ -109,7 +109,7 @@ pub(super) mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::recorder::Answer;
+    use crate::recorder::SubmitResult;
     use crate::recorder::budget::Budget;
 
     pub fn package(partner_id: Uuid, external_id: &str) -> Package {
@@ -127,17 +127,17 @@ pub(super) mod tests {
         }
     }
 
-    pub fn waiting(partner: u128, external_id: &str) -> (WaitingPackage, oneshot::Receiver<Answer>) {
-        let (answer, outcome) = oneshot::channel();
+    pub fn waiting(partner: u128, external_id: &str) -> (WaitingPackage, oneshot::Receiver<SubmitResult>) {
+        let (reply, result) = oneshot::channel();
         let package = package(Uuid::from_u128(partner), external_id);
-        let held = Arc::<Budget>::default().hold(&package).expect("room");
+        let reservation = Arc::<Budget>::default().reserve(&package).expect("capacity");
         let waiting = WaitingPackage {
             package,
-            answer,
+            reply,
             deadline: Deadline::begin(),
-            _held: held,
+            _reservation: reservation,
         };
-        (waiting, outcome)
+        (waiting, result)
     }
 
     fn names(batch: &[WaitingPackage]) -> Vec<&str> {
@@ -148,7 +148,7 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
-    async fn partners_take_turns_and_each_ones_packages_keep_their_order() {
+    async fn partners_are_served_in_turn_and_each_partners_packages_keep_their_order() {
         let queue = Queue::default();
         let mut outcomes = Vec::new();
         for (partner, name) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1"), (3, "c1"), (2, "b2")] {
@@ -160,22 +160,22 @@ pub(super) mod tests {
         assert_eq!(names(&batch), ["a1", "b1", "c1", "a2", "b2", "a3"]);
         let (late, _outcome) = waiting(1, "a4");
         queue.push(late);
-        queue.again(batch);
+        queue.requeue(batch);
         let batch = queue.take();
         assert_eq!(
             names(&batch),
             ["a1", "b1", "c1", "a2", "b2", "a3", "a4"],
-            "in front of what came later"
+            "before packages that arrived later"
         );
         queue.close();
         assert!(!queue.is_filled().await);
     }
 
     #[tokio::test]
-    async fn one_partners_flood_takes_no_others_turn() {
+    async fn a_flood_of_one_partner_does_not_delay_another() {
         let queue = Queue::default();
         let mut outcomes = Vec::new();
-        for _ in 0..3 * LARGEST_BATCH {
+        for _ in 0..3 * MAX_BATCH {
             let (waiting, outcome) = waiting(1, "flood");
             queue.push(waiting);
             outcomes.push(outcome);
@@ -183,12 +183,12 @@ pub(super) mod tests {
         let (single, _outcome) = waiting(2, "single");
         queue.push(single);
         let batch = queue.take();
-        assert_eq!(batch.len(), LARGEST_BATCH);
+        assert_eq!(batch.len(), MAX_BATCH);
         assert_eq!(names(&batch)[..3], ["flood", "single", "flood"]);
     }
 
     #[tokio::test]
-    async fn what_nobody_waits_for_is_not_recorded() {
+    async fn a_package_that_is_no_longer_wanted_is_not_recorded() {
         let queue = Queue::default();
         let (gone, outcome) = waiting(1, "gone");
         let (here, _outcome) = waiting(1, "here");

@@ -1,4 +1,4 @@
-//! Reading the log: one request, a list of them, and what comes next.
+//! Queries of the request log: one request, a list, and new requests.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -15,69 +15,69 @@ use uuid::Uuid;
 
 use super::Reason;
 
-/// How far behind the present [`follow`] stays, so that what replicas write in batches comes in its order. What a database out
-/// of reach kept back for longer is in the list alone.
-pub const FOLLOWS_BEHIND: Duration = Duration::from_secs(2);
+/// The delay of [`follow`], so that entries come in order although replicas write them in batches. An entry that is written later
+/// than that appears only in the list.
+pub const FOLLOW_DELAY: Duration = Duration::from_secs(2);
 
-/// A request, as it was kept.
+/// A logged request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// When its head had arrived.
+    /// When its head arrived.
     pub at: DateTime<Utc>,
-    /// The id that its answer carried.
+    /// The request ID of its response.
     pub request_id: Uuid,
-    /// The method; `OTHER` for what is none of HTTP's.
+    /// The method; `OTHER` if it is not a standard HTTP method.
     pub method: String,
-    /// The template of its path; `/api/v1/partner/*` and `/*` for paths that fit none.
+    /// The template of its path; `/api/v1/partner/*` or `/*` if no template matches.
     pub route: String,
-    /// The operation, where it reached for one.
+    /// The operation, if the path has one.
     pub operation: Option<String>,
-    /// The answer's status.
+    /// The status of the response.
     pub status: i16,
-    /// The error code, as the caller saw it.
+    /// The error code of the response.
     pub code: Option<String>,
-    /// Why, in a word that the caller did not see ([`Reason`]).
+    /// The precise reason of the error, which the response does not contain ([`Reason`]).
     pub reason: Option<String>,
-    /// What that word means; none for one that only another version knows.
+    /// The meaning of the reason; `None` for a reason of another version that this version does not have.
     pub reason_about: Option<&'static str>,
-    /// The key that it named: proved only where the signature was right.
+    /// The key ID that the request claimed. It is proved only if the signature was valid.
     pub key_id: Option<String>,
-    /// Whose key that is.
+    /// The partner of that key.
     pub partner_id: Option<Uuid>,
-    /// The present name of that partner.
+    /// The current name of that partner.
     pub partner: Option<String>,
     /// The client's address.
     pub address: IpAddr,
-    /// What it said sent it, as far as that is kept.
+    /// The client's user agent, redacted.
     pub user_agent: Option<String>,
-    /// From the head's arrival to the answer's beginning, in microseconds.
+    /// Microseconds from the arrival of the head to the start of the response.
     pub took_us: i64,
-    /// Bytes of its body that had arrived when it was answered.
+    /// Bytes of its body that had arrived before the response.
     pub received_bytes: i64,
-    /// Bytes of the answer's body, of a stream as announced; none where nobody knew.
+    /// Bytes of the response's body, for a stream as announced; `None` if unknown.
     pub sent_bytes: Option<i64>,
 }
 
-/// Which requests; by default the newest of all.
+/// Selects requests; by default the newest of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// Of keys of this partner.
+    /// Only requests with keys of this partner.
     pub partner_id: Option<Uuid>,
-    /// That named this key.
+    /// Only requests that claimed this key ID.
     pub key_id: Option<String>,
-    /// Answered with a status in this range.
+    /// Only responses with a status in this range.
     pub status: Option<RangeInclusive<u16>>,
-    /// Refused with this code.
+    /// Only errors with this code.
     pub code: Option<String>,
-    /// Refused for this reason, by its word.
+    /// Only errors with this reason.
     pub reason: Option<String>,
-    /// Of this operation.
+    /// Only requests of this operation.
     pub operation: Option<String>,
-    /// Arrived at this time or later.
+    /// Only requests that arrived at this time or later.
     pub since: Option<DateTime<Utc>>,
-    /// Arrived before this time.
+    /// Only requests that arrived before this time.
     pub until: Option<DateTime<Utc>>,
-    /// At most so many.
+    /// The maximum number of requests.
     pub limit: u32,
 }
 
@@ -97,7 +97,7 @@ impl Default for Filter {
     }
 }
 
-/// A place in the log, for [`follow`].
+/// A position in the log, for [`follow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     at: DateTime<Utc>,
@@ -105,7 +105,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Before all that arrived at this time or later.
+    /// Returns the position before all requests that arrived at this time or later.
     pub fn before(at: DateTime<Utc>) -> Self {
         Cursor {
             at,
@@ -113,7 +113,7 @@ impl Cursor {
         }
     }
 
-    /// Behind an entry.
+    /// Returns the position after an entry.
     pub fn after(entry: &Entry) -> Self {
         Cursor {
             at: entry.at,
@@ -122,20 +122,20 @@ impl Cursor {
     }
 }
 
-/// Entries that a replica could not keep.
+/// A replica's report of dropped entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Drops {
-    /// When it told, which is after the last of them.
+    /// When the replica reported them, which is after the last of them.
     pub at: DateTime<Utc>,
-    /// The replica, as the database sees it; none through a local socket.
+    /// The replica's address, as the database sees it; `None` for a local socket.
     pub replica: Option<IpAddr>,
-    /// How many.
+    /// The number of entries.
     pub dropped: i64,
-    /// `queue_full`, or `not_written`.
+    /// The reason: `queue_full` or `not_written`.
     pub why: String,
 }
 
-/// Rows of the log, and the order that they are told in, as [`Entry`] reads them.
+/// Selects the columns of an [`Entry`] from rows of the log, in an order.
 macro_rules! entries {
     ($rows:expr, $order:literal) => {
         concat!(
@@ -150,7 +150,7 @@ FROM (",
     };
 }
 
-/// The conditions of a [`Filter`] that no index is for: `$1` to `$7`.
+/// The conditions of a [`Filter`] without an index: `$1` to `$7`.
 macro_rules! filtered {
     () => {
         "arrived_at >= coalesce($1::timestamptz, '-infinity') AND arrived_at < coalesce($2::timestamptz, 'infinity')
@@ -160,24 +160,25 @@ macro_rules! filtered {
 }
 
 statement! {
-    /// One request. Of a row that was written twice, for the answer to its first writing was lost, one will do.
+    /// One request. If its row was written twice, because the outcome of the first attempt was lost, either row is correct.
     FIND = entries!("SELECT * FROM request_log WHERE request_id = $1 LIMIT 1", "");
 
-    /// The newest of all.
+    /// The newest requests.
     LIST = entries!(
         concat!("SELECT * FROM request_log WHERE ", filtered!(), " ORDER BY arrived_at DESC, request_id DESC LIMIT $8::bigint"),
         "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
-    /// The newest that named a key. It is written as a range, and comes first in the order, so that no index but the one by key has
-    /// that order: with an equation the planner walks all of the log back in time, for a key that was seen long ago or never.
+    /// The newest requests of a key. The key is compared with a range and comes first in the order, so that only the index by key
+    /// has this order. With an equality, the planner scans the log back in time. That is slow for a key that was used long ago or
+    /// never.
     LIST_OF_KEY = entries!(
         concat!("SELECT * FROM request_log WHERE key_id BETWEEN $9::text AND $9 AND ($10::uuid IS NULL OR partner_id = $10) AND ",
             filtered!(), " ORDER BY key_id DESC, arrived_at DESC, request_id DESC LIMIT $8::bigint"),
         "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
-    /// The newest of a partner: of each of its keys, for that is what there is an index for.
+    /// The newest requests of a partner, selected per key because the index is by key.
     LIST_OF_PARTNER = entries!(
         concat!("SELECT of_key.* FROM api_keys k CROSS JOIN LATERAL (SELECT * FROM request_log
         WHERE key_id BETWEEN k.key_id AND k.key_id AND ", filtered!(), " ORDER BY key_id DESC, arrived_at DESC, request_id DESC
@@ -186,7 +187,7 @@ statement! {
         "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
-    /// The oldest behind a place that are settled.
+    /// The oldest requests after a position, without those that are too recent.
     FOLLOW = entries!(
         concat!("SELECT * FROM request_log WHERE ", filtered!(), " AND arrived_at >= $9::timestamptz AND (arrived_at, request_id) > ($9, $10::uuid)
     AND arrived_at < now() - $11::float8 * interval '1 second' AND ($12::text IS NULL OR key_id = $12)
@@ -195,23 +196,23 @@ statement! {
         "ORDER BY l.arrived_at, l.request_id"
     );
 
-    /// Drops, the newest first.
+    /// Reports of dropped entries, newest first.
     DROPS = "SELECT reported_at, replica, dropped_count, reason FROM request_log_drops WHERE reported_at >= $1 ORDER BY reported_at DESC";
 }
 
-/// The request of this id; none where it was not kept, or is not any more.
+/// Returns the request with this ID, if it is in the log.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not respond.
 pub async fn find(client: &Connection, request_id: Uuid) -> Result<Option<Entry>, DbError> {
     let row = client.query_opt(FIND, &[&request_id]).await?;
     row.as_ref().map(entry).transpose()
 }
 
-/// The newest requests that a filter lets through, the newest first.
+/// Returns the newest requests that match a filter, newest first.
 ///
 /// # Errors
-/// When the database does not answer in time: then a narrower time may help.
+/// If the database does not respond in time; a shorter period may help.
 pub async fn list(client: &Connection, filter: &Filter) -> Result<Vec<Entry>, DbError> {
     let Filter { partner_id, key_id, .. } = filter;
     let bounds = Bounds::of(filter);
@@ -224,24 +225,24 @@ pub async fn list(client: &Connection, filter: &Filter) -> Result<Vec<Entry>, Db
     rows.iter().map(entry).collect()
 }
 
-/// The requests that came after a place and that a filter lets through, the oldest first: what `tail` asks again and again,
-/// each time with the place of the last one. It stays [`FOLLOWS_BEHIND`] the present.
+/// Returns the requests after a position that match a filter, oldest first. `tail` calls it repeatedly, each time with the position
+/// of the last entry. Requests of the last [`FOLLOW_DELAY`] are left out.
 ///
 /// # Errors
-/// As [`list`].
+/// As for [`list`].
 pub async fn follow(client: &Connection, filter: &Filter, after: Cursor) -> Result<Vec<Entry>, DbError> {
     let bounds = Bounds::of(filter);
     let Cursor { at, request_id } = after;
-    let behind = FOLLOWS_BEHIND.as_secs_f64();
-    let own: [&(dyn ToSql + Sync); 5] = [&at, &request_id, &behind, &filter.key_id, &filter.partner_id];
+    let delay = FOLLOW_DELAY.as_secs_f64();
+    let own: [&(dyn ToSql + Sync); 5] = [&at, &request_id, &delay, &filter.key_id, &filter.partner_id];
     let rows = client.query(FOLLOW, &with(bounds.parameters(filter), &own)).await?;
     rows.iter().map(entry).collect()
 }
 
-/// What could not be kept, as told since a time, the newest first.
+/// Returns the reports of dropped entries since a time, newest first.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not respond.
 pub async fn drops(client: &Connection, since: DateTime<Utc>) -> Result<Vec<Drops>, DbError> {
     let rows = client.query(DROPS, &[&since]).await?;
     let read = |row: &Row| {
@@ -255,20 +256,20 @@ pub async fn drops(client: &Connection, since: DateTime<Utc>) -> Result<Vec<Drop
     rows.iter().map(read).collect()
 }
 
-/// Numbers of a filter as columns have them.
+/// The numbers of a filter in the types of their columns.
 struct Bounds {
-    least: i16,
-    greatest: i16,
+    min_status: i16,
+    max_status: i16,
     limit: i64,
 }
 
 impl Bounds {
     fn of(filter: &Filter) -> Self {
-        let (least, greatest) = filter.status.clone().unwrap_or(0..=u16::MAX).into_inner();
-        let [least, greatest] = [least, greatest].map(|status| i16::try_from(status).unwrap_or(i16::MAX));
+        let (min_status, max_status) = filter.status.clone().unwrap_or(0..=u16::MAX).into_inner();
+        let [min_status, max_status] = [min_status, max_status].map(|status| i16::try_from(status).unwrap_or(i16::MAX));
         Bounds {
-            least,
-            greatest,
+            min_status,
+            max_status,
             limit: filter.limit.into(),
         }
     }
@@ -278,8 +279,8 @@ impl Bounds {
         [
             &filter.since,
             &filter.until,
-            &self.least,
-            &self.greatest,
+            &self.min_status,
+            &self.max_status,
             &filter.code,
             &filter.reason,
             &filter.operation,
@@ -288,7 +289,7 @@ impl Bounds {
     }
 }
 
-/// Parameters that all have, and those that a statement has beside them.
+/// Joins the common parameters and those of one statement.
 fn with<'p>(common: [&'p (dyn ToSql + Sync); 8], own: &[&'p (dyn ToSql + Sync)]) -> Vec<&'p (dyn ToSql + Sync)> {
     [&common[..], own].concat()
 }
@@ -303,7 +304,7 @@ fn entry(row: &Row) -> Result<Entry, DbError> {
         operation: row.try_get("operation")?,
         status: row.try_get("status")?,
         code: row.try_get("code")?,
-        reason_about: reason.as_deref().and_then(Reason::of_word).map(Reason::about),
+        reason_about: reason.as_deref().and_then(Reason::from_text).map(Reason::about),
         reason,
         key_id: row.try_get("key_id")?,
         partner_id: row.try_get("partner_id")?,

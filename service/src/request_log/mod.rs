@@ -1,8 +1,8 @@
-//! The request log: what became of each request, for whoever runs the service (SVC-5, SVC-8).
+//! The request log: a row for each request, for operators (SVC-5, SVC-8).
 //!
-//! A request leaves its [`Record`] behind its answer, in a queue that is bounded; a task writes what has gathered there, over
-//! connections of its own ([`writer`]). A log that is full, broken or out of reach costs a request nothing: what cannot be
-//! kept is dropped and counted, and the count is written when the log can be written again.
+//! After its response, a request puts its [`Record`] into a bounded queue. A task writes the queued records over its own
+//! connections ([`writer`]). A full queue or an unavailable database never delays a request: records that cannot be queued or
+//! written are dropped and counted, and the counts are written when the database is available again.
 
 mod find;
 mod partitions;
@@ -16,7 +16,7 @@ use deadpool_postgres::Pool;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-pub use find::{Cursor, Drops, Entry, FOLLOWS_BEHIND, Filter, drops, find, follow, list};
+pub use find::{Cursor, Drops, Entry, FOLLOW_DELAY, Filter, drops, find, follow, list};
 pub use partitions::partitions;
 pub use partner_api_gateway::Reason;
 
@@ -24,48 +24,47 @@ use partner_api_gateway::Record;
 use partner_api_store::pool::PoolSettings;
 use writer::Writer;
 
-/// Records that may wait to be written, some megabytes; more are dropped.
+/// The capacity of the queue in records: some megabytes. Records that do not fit are dropped.
 const QUEUE: usize = 10_000;
 
-/// How often partitions are looked after.
+/// The interval of partition maintenance.
 const MAINTENANCE: Duration = Duration::from_secs(300);
 
-/// What a log has done since its process began.
+/// The counts of a log since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Records that wait to be written.
     pub queued: u64,
     /// Records that were written.
     pub written: u64,
-    /// Records that were dropped because too many waited.
+    /// Records that were dropped because the queue was full.
     pub dropped_full: u64,
-    /// Records that were dropped because the database did not take them.
+    /// Records that were dropped because the database did not accept them.
     pub dropped_unwritten: u64,
 }
 
-/// What the writer and the requests count.
+/// The counters that the writer and the requests share.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Taken from the queue, and not yet written or dropped.
-    at_hand: AtomicU64,
+    /// Records in the writer's current batch.
+    in_batch: AtomicU64,
     written: AtomicU64,
-    full: AtomicU64,
-    unwritten: AtomicU64,
+    dropped_full: AtomicU64,
+    dropped_unwritten: AtomicU64,
 }
 
-/// The connections that a log works with, as one pool's are `settings`: one to write, one to look after partitions.
+/// Derives the settings of the log's pool from the service's `settings`: one connection for writing, one for maintenance.
 pub fn pool_settings(settings: &PoolSettings) -> PoolSettings {
     PoolSettings {
         size: 2,
         statement_timeout: settings.statement_timeout.min(writer::STATEMENT_TIMEOUT),
-        // Nothing here is evidence: a crash of the database may take the last moment's rows with it, and no request's commit
-        // shares the disk with theirs.
+        // A crash of the database may lose the last rows. In return, their commits do not compete with those of requests.
         synchronous_commit: false,
         ..settings.clone()
     }
 }
 
-/// The log of a process; cheap to clone.
+/// The request log of a process; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RequestLog(Option<Arc<Shared>>);
 
@@ -75,23 +74,23 @@ struct Shared {
     counts: Arc<Counts>,
     stop: Arc<Notify>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    keeper: JoinHandle<()>,
+    maintenance: JoinHandle<()>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.maintenance.abort();
     }
 }
 
 impl RequestLog {
-    /// A log that keeps nothing.
+    /// Returns a log that drops every record.
     pub fn off() -> Self {
         RequestLog(None)
     }
 
-    /// Starts writing through `pool`, which should be this one's own ([`pool_settings`]), and keeping so many `days`. The
-    /// writer ends with the last of these, or is [stopped](Self::stop).
+    /// Starts a log that keeps its rows for `days`. It should have its own `pool` ([`pool_settings`]). The writer ends when the
+    /// last clone is dropped, or with [`stop`](Self::stop).
     pub fn start(pool: Pool, days: u32) -> Self {
         let (queue, records) = mpsc::channel(QUEUE);
         let (counts, stop) = (Arc::<Counts>::default(), Arc::<Notify>::default());
@@ -102,45 +101,45 @@ impl RequestLog {
             counts,
             stop,
             writer: Mutex::new(Some(tokio::spawn(writer.run()))),
-            keeper: tokio::spawn(partitions::keep(partitions, pool, MAINTENANCE)),
+            maintenance: tokio::spawn(partitions::maintain_forever(partitions, pool, MAINTENANCE)),
         })))
     }
 
-    /// Takes a record, or counts it as dropped. Waits for nothing.
+    /// Queues a record, or counts it as dropped. Never blocks.
     pub(crate) fn push(&self, record: Record) {
         let Some(shared) = &self.0 else { return };
         if shared.queue.try_send(record).is_err() {
-            shared.counts.full.fetch_add(1, Relaxed);
+            shared.counts.dropped_full.fetch_add(1, Relaxed);
         }
     }
 
-    /// What it has done so far.
+    /// Returns the counts.
     pub fn stats(&self) -> Stats {
         let Some(shared) = &self.0 else {
             return Stats::default();
         };
         let waiting = shared.queue.max_capacity() - shared.queue.capacity();
         Stats {
-            queued: waiting as u64 + shared.counts.at_hand.load(Relaxed),
+            queued: waiting as u64 + shared.counts.in_batch.load(Relaxed),
             written: shared.counts.written.load(Relaxed),
-            dropped_full: shared.counts.full.load(Relaxed),
-            dropped_unwritten: shared.counts.unwritten.load(Relaxed),
+            dropped_full: shared.counts.dropped_full.load(Relaxed),
+            dropped_unwritten: shared.counts.dropped_unwritten.load(Relaxed),
         }
     }
 
-    /// Writes what waits, for so long at most; what is pushed from now on is dropped.
-    pub async fn stop(&self, within: Duration) {
+    /// Writes the queued records, for up to `timeout`. Records that are pushed from now on are dropped.
+    pub async fn stop(&self, timeout: Duration) {
         let Some(shared) = &self.0 else { return };
-        shared.keeper.abort();
+        shared.maintenance.abort();
         shared.stop.notify_one();
         let writer = shared.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut writer) = writer else { return };
-        if tokio::time::timeout(within, &mut writer).await.is_err() {
+        if tokio::time::timeout(timeout, &mut writer).await.is_err() {
             writer.abort();
             let lost = self.stats().queued;
             tracing::warn!(
                 lost,
-                "the request log could not be written in time; its last entries are lost"
+                "failed to write the last entries of the request log in time; they are lost"
             );
         }
     }
@@ -177,12 +176,12 @@ mod tests {
 
     /// SVC-5
     #[tokio::test]
-    async fn the_queue_has_a_bound_and_what_finds_no_room_is_counted() {
-        // Nobody listens there.
-        let nowhere = pool::parse_url("postgresql://nobody@127.0.0.1:1/none").unwrap();
+    async fn the_queue_is_bounded_and_records_that_do_not_fit_are_counted() {
+        // Nothing listens on this port.
+        let unreachable = pool::parse_url("postgresql://nobody@127.0.0.1:1/none").unwrap();
         let settings = pool_settings(&PoolSettings::default());
-        let log = RequestLog::start(pool::pool(nowhere, &settings).unwrap(), 90);
-        // Without a pause in which the writer could take any.
+        let log = RequestLog::start(pool::pool(unreachable, &settings).unwrap(), 90);
+        // There is no await point at which the writer could run.
         for _ in 0..QUEUE + 17 {
             log.push(record());
         }
@@ -192,7 +191,7 @@ mod tests {
             ..Stats::default()
         };
         assert_eq!(log.stats(), full);
-        // The database is given up, and with it what waits: nothing is left, and nothing forgotten.
+        // The writer stops waiting for the database and counts the queued records as dropped.
         log.stop(Duration::from_secs(30)).await;
         let Stats {
             queued,

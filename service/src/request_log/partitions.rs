@@ -1,4 +1,4 @@
-//! The log's partitions: days, of which so many are kept.
+//! The log's partitions, one per day, and its retention.
 
 use std::time::Duration;
 
@@ -12,49 +12,49 @@ use partner_api_store::statement;
 /// A partition's length.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// How long forgetting drops may take.
-const FORGET_WITHIN: Duration = Duration::from_secs(2);
+/// The timeout for deleting old counts of dropped entries.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How a day stands in the name of its partition.
-const NAME: &str = "%Y%m%d";
+/// The format of a day in the name of its partition.
+const NAME_FORMAT: &str = "%Y%m%d";
 
-/// The partitions of `request_log`: days of UTC. Whole `days` before today are kept.
+/// Returns the partitions of `request_log`: days in UTC. Today and the `days` before it are retained.
 pub fn partitions(days: u32) -> Partitioned {
     Partitioned {
         table: "request_log",
         column: "arrived_at",
         length: Some(DAY),
-        // Two nights in which maintenance may fail without harm.
+        // Maintenance may fail for two days without harm.
         ahead: 2,
-        kept: i64::from(days),
-        digits: (|day| date(day).format(NAME).to_string(), number),
+        retained: i64::from(days),
+        digits: (|day| date(day).format(NAME_FORMAT).to_string(), number),
         begins: |day| date(day).format("TIMESTAMPTZ '%Y-%m-%d 00:00:00+00'").to_string(),
         lock: 0x72_6571_5f6c_6f67,
     }
 }
 
 statement! {
-    /// Forgets the drops of days that are not kept.
-    FORGET_DROPS = "\
+    /// Deletes the counts of dropped entries of days past the retention.
+    DELETE_DROPS = "\
 DELETE FROM request_log_drops WHERE reported_at < date_trunc('day', now(), 'UTC') - $1::float8 * interval '1 day'";
 }
 
-/// Looks after the log for ever: at once, for a request may come at once, and then so often.
-pub(super) async fn keep(partitions: Partitioned, pool: Pool, every: Duration) {
+/// Maintains the partitions forever: now, because a request may arrive at once, and then at each `interval`.
+pub(super) async fn maintain_forever(partitions: Partitioned, pool: Pool, interval: Duration) {
     loop {
-        let looking = async {
-            partitions.look_after(&pool).await?;
-            let client = Connection::take(&pool, FORGET_WITHIN).await?;
-            client.execute(FORGET_DROPS, &[&(partitions.kept as f64)]).await
+        let maintenance = async {
+            partitions.maintain(&pool).await?;
+            let client = Connection::take(&pool, DELETE_TIMEOUT).await?;
+            client.execute(DELETE_DROPS, &[&(partitions.retained as f64)]).await
         };
-        if let Err(error) = looking.await {
-            tracing::warn!(%error, "the request log's partitions could not be looked after; trying again");
+        if let Err(error) = maintenance.await {
+            tracing::warn!(%error, "failed to maintain the partitions of the request log; retrying");
         }
-        tokio::time::sleep(every).await;
+        tokio::time::sleep(interval).await;
     }
 }
 
-/// A day by its number since 1970.
+/// Converts a day's number since 1970 into its date.
 fn date(day: i64) -> NaiveDate {
     DateTime::from_timestamp(day.saturating_mul(DAY.as_secs().cast_signed()), 0)
         .unwrap_or_default()
@@ -62,7 +62,7 @@ fn date(day: i64) -> NaiveDate {
 }
 
 fn number(name: &str) -> Option<i64> {
-    let date = NaiveDate::parse_from_str(name, NAME).ok()?;
+    let date = NaiveDate::parse_from_str(name, NAME_FORMAT).ok()?;
     Some(date.signed_duration_since(self::date(0)).num_days())
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_has_its_date_as_its_name_and_midnight_as_its_beginning() {
+    fn a_partition_is_named_by_its_date_and_begins_at_midnight() {
         let Partitioned {
             digits: (name, number),
             begins,

@@ -1,8 +1,8 @@
-//! Writes what has gathered, batch after batch.
+//! The task that writes records to the database in batches.
 //!
-//! A batch that the database cannot take just now is tried again for as long as the queue has room; one that it refuses is
-//! tried once more and dropped. Rows get the database's time, less their age by this process's clock: whatever the clocks of
-//! replicas say, a row is where its partition is.
+//! While the database is unavailable, a batch is retried for as long as the queue has room. A batch that the database rejects is
+//! retried once and dropped. The time of a row is the database's time minus the record's age by this process's clock. A row
+//! therefore always falls into an existing partition, even if the replicas' clocks differ.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -26,33 +26,36 @@ use uuid::Uuid;
 
 use super::{Counts, Reason, Record};
 
-/// How long records gather before they are written: a statement for each would cost more than all else.
-const GATHER: Duration = Duration::from_millis(100);
+/// The delay in which records are collected for a batch. A statement for each record would cost more than the rest of the
+/// service.
+const GATHER_DELAY: Duration = Duration::from_millis(100);
 
-/// The most records in one statement. With [`GATHER`] it is what a flood of refusals can have of the database at most: 20,000
-/// rows a second from each replica, and beyond that the queue is full.
-const LARGEST_BATCH: usize = 2_000;
+/// The maximum number of records in one statement. With [`GATHER_DELAY`], it limits the load that a flood of rejected requests
+/// causes: 20,000 rows a second from each replica. Beyond that, the queue fills up.
+const MAX_BATCH: usize = 2_000;
 
-/// How long one attempt may take, the wait for its connection included.
-const ATTEMPT: Duration = Duration::from_secs(2);
+/// The timeout of one attempt, including the wait for its connection.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long the database works on one: sooner than [`ATTEMPT`], so that what was given up does not happen later.
+/// The timeout of a statement in the database. It is shorter than [`ATTEMPT_TIMEOUT`], so that an attempt that timed out cannot
+/// succeed later.
 pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The pause before an attempt is repeated.
-const PAUSE: Duration = Duration::from_millis(500);
+/// The pause before a retry.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a batch is tried again while the database is out of reach: longer than a failover takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time for which a batch is retried while the database is unavailable. It is longer than a failover takes.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How soon drops are told of when nothing else is to be written, and how often at most.
-const TELL: Duration = Duration::from_secs(1);
-const TELL_AGAIN: Duration = Duration::from_secs(10);
+/// The delay before dropped records are reported while no other records arrive.
+const REPORT_DELAY: Duration = Duration::from_secs(1);
+/// The minimum interval between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What clients call themselves, cleaned: a handful of them sends all requests.
-const AGENTS: usize = 256;
+/// The capacity of the cache of redacted user agents. A handful of user agents sends all requests.
+const CACHED_AGENTS: usize = 256;
 
-/// The statement that writes, with a condition.
+/// The statement that writes a batch, with a condition.
 macro_rules! write {
     ($condition:literal) => {
         concat!(
@@ -73,24 +76,24 @@ FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6
 statement! {
     /// Writes a batch.
     WRITE = write!("");
-    /// Writes what of a batch is not there: the first attempt may have come to its end after all.
+    /// Writes the missing rows of a batch, because the first attempt may have succeeded after all.
     WRITE_MISSING = write!("\nWHERE NOT EXISTS (SELECT FROM request_log l WHERE l.request_id = sent.request_id OFFSET 0)");
-    /// Tells how many rows are missing, and why.
-    TELL_DROPS = "\
+    /// Records how many entries were dropped, and why.
+    REPORT_DROPS = "\
 INSERT INTO request_log_drops (dropped_count, reason)
-SELECT dropped, reason FROM unnest($1::bigint[], $2::text[]) AS told (dropped, reason) WHERE dropped > 0";
+SELECT dropped, reason FROM unnest($1::bigint[], $2::text[]) AS counts (dropped, reason) WHERE dropped > 0";
 }
 
-/// The task that writes.
+/// The writer.
 pub(super) struct Writer {
     pool: Pool,
     partitions: Partitioned,
     records: mpsc::Receiver<Record>,
     counts: Arc<Counts>,
     stop: Arc<Notify>,
-    /// What of the counts of drops, full and unwritten, the database has been told.
-    told: [u64; 2],
-    told_at: Option<Instant>,
+    /// Drop counts already reported to the database: `dropped_full` and `dropped_unwritten`.
+    reported: [u64; 2],
+    reported_at: Option<Instant>,
     /// Whether the last batch was dropped.
     is_broken: bool,
     agents: HashMap<Arc<str>, Arc<str>>,
@@ -110,8 +113,8 @@ impl Writer {
             records,
             counts,
             stop,
-            told: [0; 2],
-            told_at: None,
+            reported: [0; 2],
+            reported_at: None,
             is_broken: false,
             agents: HashMap::new(),
         }
@@ -119,85 +122,85 @@ impl Writer {
 
     /// Writes until the queue is closed and empty.
     pub async fn run(mut self) {
-        let mut batch = Vec::with_capacity(LARGEST_BATCH);
+        let mut batch = Vec::with_capacity(MAX_BATCH);
         loop {
-            let untold = self.untold().iter().any(|dropped| *dropped > 0);
+            let has_unreported = self.unreported().iter().any(|dropped| *dropped > 0);
             tokio::select! {
                 () = self.stop.notified() => self.records.close(),
-                taken = self.records.recv_many(&mut batch, LARGEST_BATCH) => if taken == 0 {
+                received = self.records.recv_many(&mut batch, MAX_BATCH) => if received == 0 {
                     break;
                 },
-                () = tokio::time::sleep(TELL), if untold => self.tell().await,
+                () = tokio::time::sleep(REPORT_DELAY), if has_unreported => self.report_drops().await,
             }
             if batch.is_empty() {
                 continue;
             }
-            self.counts.at_hand.store(batch.len() as u64, Relaxed);
+            self.counts.in_batch.store(batch.len() as u64, Relaxed);
             if !self.records.is_closed() {
-                // Nobody waits at the queue meanwhile: a record that wakes this task costs its request more than the record.
+                // Sleeps instead of receiving, because waking this task costs a request more than queuing the record.
                 tokio::select! {
                     () = self.stop.notified() => self.records.close(),
-                    () = tokio::time::sleep(GATHER) => {}
+                    () = tokio::time::sleep(GATHER_DELAY) => {}
                 }
-                while batch.len() < LARGEST_BATCH
+                while batch.len() < MAX_BATCH
                     && let Ok(record) = self.records.try_recv()
                 {
                     batch.push(record);
                 }
             }
             let count = batch.len() as u64;
-            self.counts.at_hand.store(count, Relaxed);
-            // Without this task nothing would ever be written again.
+            self.counts.in_batch.store(count, Relaxed);
+            // This task must survive a panic; otherwise no record would be written again.
             let outcome = AssertUnwindSafe(self.write(&batch)).catch_unwind().await;
             let counter = match outcome {
                 Ok(Ok(())) => &self.counts.written,
                 Ok(Err(error)) => {
                     if !self.is_broken {
-                        tracing::warn!(%error, "the request log cannot be written: its entries are dropped and counted");
+                        tracing::warn!(%error, "failed to write the request log; its entries are dropped and counted");
                     }
                     self.is_broken = true;
-                    &self.counts.unwritten
+                    &self.counts.dropped_unwritten
                 }
                 Err(_) => {
-                    tracing::error!("writing the request log panicked; the panic is in the log before this line");
-                    &self.counts.unwritten
+                    tracing::error!("panicked while writing the request log; see the panic logged above");
+                    &self.counts.dropped_unwritten
                 }
             };
-            self.counts.at_hand.store(0, Relaxed);
+            self.counts.in_batch.store(0, Relaxed);
             counter.fetch_add(count, Relaxed);
             batch.clear();
             if !self.is_broken {
-                self.tell().await;
+                self.report_drops().await;
             }
         }
-        self.tell().await;
+        self.report_drops().await;
     }
 
     async fn write(&mut self, batch: &[Record]) -> Result<(), DbError> {
         let began = Instant::now();
-        let agents: Vec<Option<Arc<str>>> = batch.iter().map(|record| self.cleaned(record)).collect();
+        let agents: Vec<Option<Arc<str>>> = batch.iter().map(|record| self.redacted_agent(record)).collect();
         let columns = Columns::of(batch, &agents);
         let mut outcome = self.attempt(WRITE, &columns, began).await;
-        let (mut tries, mut is_prepared) = (1, false);
+        let (mut attempts, mut is_prepared) = (1, false);
         while let Err(error) = outcome {
             if is_without_partition(&error) && !is_prepared {
-                // Another replica may be making it: this waits for it.
+                // This waits for another replica that may be creating the partition.
                 self.partitions.prepare(&self.pool).await?;
                 is_prepared = true;
             } else {
                 let has_room = self.records.capacity() > self.records.max_capacity() / 2 && !self.records.is_closed();
-                let may_help = error.is_unavailable() && has_room && began.elapsed() < PATIENCE;
-                if tries > 1 && !may_help {
+                let may_succeed = error.is_unavailable() && has_room && began.elapsed() < RETRY_TIMEOUT;
+                if attempts > 1 && !may_succeed {
                     return Err(error);
                 }
                 let is_stopping = self.records.is_closed();
                 tokio::select! {
                     () = std::future::ready(()), if is_stopping => {}
                     () = self.stop.notified() => self.records.close(),
-                    () = tokio::time::sleep(PAUSE) => {}
+                    () = tokio::time::sleep(RETRY_PAUSE) => {}
                 }
             }
-            tries += 1;
+            attempts += 1;
             outcome = self.attempt(WRITE_MISSING, &columns, began).await;
         }
         if self.is_broken {
@@ -211,10 +214,10 @@ impl Writer {
         &self,
         statement: &'static Statement,
         columns: &Columns<'_>,
-        made: Instant,
+        built: Instant,
     ) -> Result<(), DbError> {
-        let client = Connection::take(&self.pool, ATTEMPT).await?;
-        let later = microseconds(made.elapsed());
+        let client = Connection::take(&self.pool, ATTEMPT_TIMEOUT).await?;
+        let later = microseconds(built.elapsed());
         let ages: Vec<i64> = columns.age_us.iter().map(|age| age.saturating_add(later)).collect();
         let Columns {
             age_us: _,
@@ -258,63 +261,64 @@ impl Writer {
         Ok(())
     }
 
-    /// What a record's client calls itself, as it is kept.
-    fn cleaned(&mut self, record: &Record) -> Option<Arc<str>> {
+    /// Returns the user agent of a record's client in its redacted form.
+    fn redacted_agent(&mut self, record: &Record) -> Option<Arc<str>> {
         let agent = record.agent.as_ref()?;
         if let Some(known) = self.agents.get(agent) {
             return Some(known.clone());
         }
-        if self.agents.len() >= AGENTS {
+        if self.agents.len() >= CACHED_AGENTS {
             self.agents.clear();
         }
-        let kept: Arc<str> = user_agent::kept(agent).into();
-        self.agents.insert(agent.clone(), kept.clone());
-        Some(kept)
+        let redacted: Arc<str> = user_agent::redact(agent).into();
+        self.agents.insert(agent.clone(), redacted.clone());
+        Some(redacted)
     }
 
-    /// Drops that the database has not been told of: full, and unwritten.
-    fn untold(&self) -> [i64; 2] {
-        let dropped = [&self.counts.full, &self.counts.unwritten].map(|count| count.load(Relaxed));
-        [0, 1].map(|which| i64::try_from(dropped[which] - self.told[which]).unwrap_or(i64::MAX))
+    /// Returns the drop counts not yet reported to the database: `dropped_full` and `dropped_unwritten`.
+    fn unreported(&self) -> [i64; 2] {
+        let dropped = [&self.counts.dropped_full, &self.counts.dropped_unwritten].map(|count| count.load(Relaxed));
+        [0, 1].map(|which| i64::try_from(dropped[which] - self.reported[which]).unwrap_or(i64::MAX))
     }
 
-    /// Tells the database of drops, if it can be told.
-    async fn tell(&mut self) {
-        let dropped = self.untold();
+    /// Reports dropped records to the database, if there are any and the last report is old enough.
+    async fn report_drops(&mut self) {
+        let dropped = self.unreported();
         let [full, unwritten] = dropped;
-        let is_soon = self.told_at.is_some_and(|at| at.elapsed() < TELL_AGAIN) && !self.records.is_closed();
-        if full + unwritten == 0 || is_soon {
+        let is_too_soon =
+            self.reported_at.is_some_and(|at| at.elapsed() < REPORT_INTERVAL) && !self.records.is_closed();
+        if full + unwritten == 0 || is_too_soon {
             return;
         }
-        let telling = async {
-            let client = Connection::take(&self.pool, ATTEMPT).await?;
-            let why = ["queue_full", "not_written"];
+        let report = async {
+            let client = Connection::take(&self.pool, ATTEMPT_TIMEOUT).await?;
+            let reasons = ["queue_full", "not_written"];
             client
-                .execute(TELL_DROPS, &[&dropped.as_slice(), &why.as_slice()])
+                .execute(REPORT_DROPS, &[&dropped.as_slice(), &reasons.as_slice()])
                 .await
         };
-        match telling.await {
+        match report.await {
             Ok(_) => {
-                self.told_at = Some(Instant::now());
-                self.told[0] += full.unsigned_abs();
-                self.told[1] += unwritten.unsigned_abs();
+                self.reported_at = Some(Instant::now());
+                self.reported[0] += full.unsigned_abs();
+                self.reported[1] += unwritten.unsigned_abs();
                 tracing::warn!(
                     full,
                     unwritten,
                     "entries of the request log were dropped; see request_log_drops"
                 );
             }
-            Err(error) => tracing::debug!(%error, "drops of the request log could not be told yet"),
+            Err(error) => tracing::debug!(%error, "failed to report dropped entries of the request log"),
         }
     }
 }
 
-/// Whether a row was refused because its day has no partition: a clock stepped, or nobody looked after them for days.
+/// Returns whether a row was rejected because its day has no partition: a clock was set, or maintenance failed for days.
 fn is_without_partition(error: &DbError) -> bool {
-    error.refusal() == Some(&SqlState::CHECK_VIOLATION)
+    error.rejection() == Some(&SqlState::CHECK_VIOLATION)
 }
 
-/// A batch as the columns of its rows.
+/// The columns of a batch.
 struct Columns<'r> {
     age_us: Vec<i64>,
     request_id: Vec<Uuid>,
@@ -334,7 +338,7 @@ struct Columns<'r> {
 }
 
 impl<'r> Columns<'r> {
-    /// Those of a batch, whose agents are cleaned already.
+    /// Collects the columns of a batch and its redacted user agents.
     fn of(batch: &'r [Record], agents: &'r [Option<Arc<str>>]) -> Self {
         let column = || Vec::with_capacity(batch.len());
         let mut columns = Columns {
@@ -369,7 +373,7 @@ impl<'r> Columns<'r> {
             columns.route.push(record.route);
             columns.operation.push(record.operation);
             columns.code.push(record.code);
-            columns.reason.push(record.reason.map(Reason::word));
+            columns.reason.push(record.reason.map(Reason::as_str));
             columns.key_id.push(record.key_id.as_deref());
         }
         columns

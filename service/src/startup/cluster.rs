@@ -14,15 +14,15 @@ use crate::config::{Config, Database};
 #[cfg(feature = "embedded-postgres")]
 const APPLICATION: &str = "partner-api";
 
-/// The folder of the private cluster.
+/// Returns the folder of the private cluster.
 #[cfg(feature = "embedded-postgres")]
 fn private_folder(config: &Config) -> PathBuf {
     config.options.data_dir.join("postgres")
 }
 
-/// The options that help on a machine without PostgreSQL.
+/// Returns the options that help on a machine without PostgreSQL.
 #[cfg(feature = "embedded-postgres")]
-pub(super) fn choices(error: &EmbeddedPostgresError) -> &'static str {
+pub(super) fn remedy(error: &EmbeddedPostgresError) -> &'static str {
     match error {
         EmbeddedPostgresError::NotInstalled { .. } => " (--postgres-bin), or a database of your own (--database-url)",
         _ => "",
@@ -57,7 +57,7 @@ impl Cluster {
         }
     }
 
-    /// A database that this process does not run.
+    /// Returns a database that this process does not run.
     pub(super) fn external() -> Self {
         Self {
             #[cfg(feature = "embedded-postgres")]
@@ -70,7 +70,7 @@ impl Cluster {
     pub(super) fn running(config: &Config) -> Result<Option<tokio_postgres::Config>, StartupError> {
         match &config.database {
             Database::Url(_) => Ok(None),
-            Database::Embedded { .. } => Ok(EmbeddedPostgres::of_another_process(
+            Database::Embedded { .. } => Ok(EmbeddedPostgres::find_running(
                 &private_folder(config),
                 &Options::of(APPLICATION),
             )?),

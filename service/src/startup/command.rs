@@ -11,7 +11,7 @@ use super::cluster::Cluster;
 use crate::config::Config;
 
 /// The number of connections of an operator command, and the timeout to get one.
-const COMMAND_POOL: usize = 2;
+const COMMAND_POOL_SIZE: usize = 2;
 const COMMAND_WAIT: Duration = Duration::from_secs(10);
 
 /// The database of an operator command. A private cluster is started for the command if it is not running.
@@ -30,8 +30,11 @@ impl CommandDatabase {
     /// # Errors
     /// If there is no database, or its schema is older or newer.
     pub async fn open(config: &Config) -> Result<Self, StartupError> {
-        let database = Self::open_as_it_is(config).await?;
-        match migrate::status(&database.target).await.and_then(migrate::current) {
+        let database = Self::open_unchecked(config).await?;
+        match migrate::status(&database.target)
+            .await
+            .and_then(migrate::ensure_current)
+        {
             Ok(()) => Ok(database),
             Err(error) => {
                 database.close().await;
@@ -44,13 +47,13 @@ impl CommandDatabase {
     ///
     /// # Errors
     /// If there is no database.
-    pub async fn open_as_it_is(config: &Config) -> Result<Self, StartupError> {
+    pub async fn open_unchecked(config: &Config) -> Result<Self, StartupError> {
         let (cluster, target) = match Cluster::running(config)? {
             Some(target) => (Cluster::external(), target),
             None => Cluster::of(config).await?,
         };
         let settings = PoolSettings {
-            size: COMMAND_POOL,
+            size: COMMAND_POOL_SIZE,
             wait: COMMAND_WAIT,
             ..config.pool_settings()
         };

@@ -19,6 +19,7 @@ pub use self::signals::StopSignals;
 
 use partner_api_store::connection::Connection;
 use partner_api_store::migrate::{MigrateError, migrate};
+use partner_api_store::pacing::Pacer;
 use partner_api_store::pool::{PoolSettings, PoolSetupError, parse_url, pool};
 use partner_api_store::secrets::{MasterKey, MasterKeyError, purpose};
 use partner_api_store::standby::Standbys;
@@ -26,22 +27,23 @@ use partner_api_store::{DbError, report_settings};
 
 use self::cluster::Cluster;
 use crate::config::{Config, Switch};
+use crate::inspectors::MakeInspectorRoutes;
 use crate::recorder;
 use crate::request_log;
-use crate::server::{MakeInternalRoutes, MakePages, RunningServer, ServerParts, StartError, start};
+use crate::server::{MakePages, RunningServer, ServerParts, StartError, start};
 
 /// Connections for admission and the keys.
-const ADMISSION_POOL: usize = 4;
+const ADMISSION_POOL_SIZE: usize = 4;
 
 /// The timeout for storing settings in the database at startup.
-const SETTINGS_WAIT: Duration = Duration::from_secs(10);
+const SETTINGS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An error at startup. Each message says what to do.
+/// An error at startup. Each message contains the remedy.
 #[derive(Debug, Error)]
 pub enum StartupError {
     /// The private database did not start.
     #[cfg(feature = "embedded-postgres")]
-    #[error("{0}{hint}", hint = cluster::choices(.0))]
+    #[error("{0}{hint}", hint = cluster::remedy(.0))]
     EmbeddedPostgres(#[from] EmbeddedPostgresError),
     /// There is no database to use.
     #[cfg(not(feature = "embedded-postgres"))]
@@ -139,12 +141,17 @@ impl OpenDatabase {
         let applied = migrate(&target).await?;
         let settings = config.pool_settings();
         let admission = PoolSettings {
-            size: ADMISSION_POOL,
+            size: ADMISSION_POOL_SIZE,
             ..settings.clone()
         };
         let standbys = match &config.read_database {
             None => None,
             Some(read) => {
+                // Standbys may be unreachable while the primary is not.
+                let settings = PoolSettings {
+                    pacer: Pacer::default(),
+                    ..settings.clone()
+                };
                 let pool = pool(parse_url(read.url.expose())?, &settings)?;
                 Some(Standbys::new(pool, *read.max_lag))
             }
@@ -172,35 +179,36 @@ impl OpenDatabase {
     }
 }
 
-/// The pages and routes served beside the API.
-pub struct Beside {
+/// The pages and routes that are served in addition to the API.
+pub struct Extensions {
     /// Creates the pages of the public listener.
     pub pages: MakePages,
-    /// Creates the other routes of the internal listener.
-    pub internal_routes: Option<MakeInternalRoutes>,
+    /// Creates the routes of the inspectors' listener.
+    pub inspector_routes: Option<MakeInspectorRoutes>,
 }
 
 /// Starts the server on an open database.
 ///
 /// # Errors
-/// If the address is taken, or the storage cannot be used.
+/// If the address is already in use, or the storage cannot be used.
 pub async fn serve(
     config: &Config,
     database: &OpenDatabase,
     master_key: MasterKey,
-    beside: Beside,
+    extensions: Extensions,
 ) -> Result<RunningServer, StartupError> {
     if let Some(address) = &config.options.public_report_url {
-        let client = Connection::take(&database.pool, SETTINGS_WAIT).await?;
+        let client = Connection::take(&database.pool, SETTINGS_TIMEOUT).await?;
         if report_settings::set_public_report_url(&client, address.address()).await? {
             tracing::info!(public_report_url = ?address, "the URL of public reports changed; their PDFs will be rendered again");
         }
     }
     let links = master_key.derive(purpose::LINKS);
-    let for_storage = config.clone();
+    let storage_config = config.clone();
     let parts = ServerParts {
         listen: config.options.listen,
         internal_listen: config.options.internal_listen.address(),
+        inspectors_listen: config.options.inspectors_listen.address(),
         public_url: config.options.public_url.clone(),
         tls: config.tls.clone(),
         environment: config.options.environment,
@@ -213,9 +221,9 @@ pub async fn serve(
             Switch::Off => None,
         },
         standbys: database.standbys.clone(),
-        storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
-        pages: beside.pages,
-        internal_routes: beside.internal_routes,
+        storage: Box::new(move |public_url| storage_config.open_storage(public_url, links)),
+        pages: extensions.pages,
+        inspector_routes: extensions.inspector_routes,
         master_key,
         ip_limit: config.options.ip_limit,
         trusted_proxies: TrustedProxies(config.options.trusted_proxies.clone().unwrap_or_default()),
@@ -229,6 +237,7 @@ pub async fn serve(
     tracing::info!(
         address = %running.address,
         internal_address = running.internal_address.map(tracing::field::display),
+        inspectors_address = running.inspectors_address.map(tracing::field::display),
         public_url = running.public_url,
         environment = match config.options.environment { Environment::Test => "test", Environment::Live => "live" },
         renderers = config.options.renderers,

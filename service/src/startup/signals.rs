@@ -29,7 +29,7 @@ impl StopSignals {
     ///
     /// # Errors
     /// If the operating system does not allow it.
-    pub fn listen_and_outlive_hangups() -> Result<Self, StartupError> {
+    pub fn listen_and_survive_hangups() -> Result<Self, StartupError> {
         let hangup = signal(SignalKind::hangup()).map_err(StartupError::Signals)?;
         Ok(StopSignals {
             hangup: Some(hangup),

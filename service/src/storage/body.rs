@@ -1,4 +1,4 @@
-//! A stored object as a response's body.
+//! Streams a stored object as the body of a response.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,20 +13,20 @@ use sync_wrapper::SyncWrapper;
 use super::{StorageError, StoredObject};
 
 impl StoredObject {
-    /// The bytes as a body, read from the store as the client takes them; their number becomes `Content-Length`. A store
-    /// that fails half-way breaks the response off: the length that was announced tells the client.
+    /// Converts the object into a body that is read from the store at the client's pace. The number of bytes becomes
+    /// `Content-Length`, so a client notices when the store fails halfway and the response is cut off.
     pub fn into_body(self) -> Body {
         Body::wrap(ObjectBody {
             stream: SyncWrapper::new(self.stream),
-            left: self.content_length,
+            remaining: self.content_length,
         })
     }
 }
 
 struct ObjectBody {
-    // Dropshot wants its bodies Sync, which a boxed stream is not by itself.
+    // Dropshot requires a `Sync` body, and a boxed stream is not `Sync`.
     stream: SyncWrapper<BoxStream<'static, Result<Bytes, StorageError>>>,
-    left: u64,
+    remaining: u64,
 }
 
 impl HttpBody for ObjectBody {
@@ -37,12 +37,12 @@ impl HttpBody for ObjectBody {
         let body = self.get_mut();
         body.stream.get_mut().poll_next_unpin(task).map(|next| match next {
             Some(Ok(bytes)) => {
-                body.left = body.left.saturating_sub(bytes.len() as u64);
+                body.remaining = body.remaining.saturating_sub(bytes.len() as u64);
                 Some(Ok(Frame::data(bytes)))
             }
             Some(Err(error)) => {
-                // The head is sent: all that is left is to break off, so that the reader sees it is not whole.
-                tracing::error!(%error, "a stored object broke off while it was sent");
+                // The head was sent already, so the only signal to the client is a response that is cut off.
+                tracing::error!(%error, "failed to read a stored object while sending it");
                 Some(Err(error))
             }
             None => None,
@@ -50,11 +50,11 @@ impl HttpBody for ObjectBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == 0
+        self.remaining == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        SizeHint::with_exact(self.remaining)
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_is_sent_whole_and_its_size_is_known_before() {
+    async fn an_object_is_sent_whole_and_its_size_is_known_in_advance() {
         let parts = vec![Ok(Bytes::from_static(b"%PDF-")), Ok(Bytes::from_static(b"1.7"))];
         let body = body(parts, 8);
         assert_eq!(body.size_hint().exact(), Some(8));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_that_breaks_off_is_an_error_to_its_reader() {
+    async fn a_stream_that_fails_is_an_error_for_its_reader() {
         let parts = vec![
             Ok(Bytes::from_static(b"%PDF-")),
             Err(StorageError::NotFound("reports/1.pdf".to_owned())),

@@ -1,18 +1,23 @@
-//! Where photos and reports are kept: an S3-compatible service, or a folder whose links the service signs and serves
-//! itself. Both hand out links that anybody who holds them can read until they expire.
+//! The object storage for photos and PDFs: an S3-compatible service, or a folder whose links the service signs and serves itself.
+//! Anyone who has a link can read its object until the link expires.
 
-use std::{fmt, fs::DirBuilder, os::unix::fs::DirBuilderExt, path::Path, sync::Arc, time::Duration};
+use std::{fmt, fs::DirBuilder, ops::Range, os::unix::fs::DirBuilderExt, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use futures::{StreamExt, TryStreamExt, stream::BoxStream};
+use futures::{
+    StreamExt, TryStreamExt,
+    stream::{self, BoxStream},
+};
 use object_store::{
     Attribute, Attributes, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutOptions, PutPayload,
     aws::AmazonS3,
     local::LocalFileSystem,
+    path::Path as ObjectPath,
     signer::{Method, Signer},
 };
 use thiserror::Error;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 mod body;
 mod key;
@@ -27,39 +32,48 @@ use links::LinkSigner;
 use partner_api_domain::byte_range::ByteRange;
 use partner_api_store::secrets::Derived;
 
-/// How long the links to photos are good for: 900 s (REP-7).
+/// The lifetime of links to photos: 900 s (REP-7).
 pub const LINK_LIFETIME: Duration = Duration::from_secs(900);
 
-/// Why an object cannot be stored, read or linked to.
+/// The number of bytes of a file that are read first. They are in memory before the client reads anything.
+const FIRST_PART: u64 = 8 * 1024;
+
+/// The number of bytes of a file that are read at a time after that.
+const PART: u64 = 32 * 1024;
+
+/// The maximum number of files that are open for reading at a time. Each is open for one part, so others wait only briefly.
+const MAX_OPEN_FILES: usize = 64;
+
+/// An error while storing, reading or linking an object.
 #[derive(Debug, Error)]
 pub enum StorageError {
-    /// Not a key: see the rules at `put`.
-    #[error("not a valid object key")]
+    /// The key is not valid; see [`Storage::put`].
+    #[error("the object key is not valid")]
     InvalidKey,
-    /// There is no such object.
-    #[error("no object has the key {0}")]
+    /// The object does not exist.
+    #[error("there is no object with the key {0}")]
     NotFound(String),
-    /// The object has none of the bytes that were asked for.
-    #[error("the object has {size} bytes, and none of those asked for")]
-    Outside {
-        /// How many it has.
+    /// The requested range is outside the object.
+    #[error("the requested range is outside the object, which has {size} bytes")]
+    RangeNotSatisfiable {
+        /// The size of the object in bytes.
         size: u64,
     },
-    /// The content type is not the one that the key's ending stands for.
-    #[error("an object {key} has the content type {expected}, not {given}")]
+    /// The content type does not match the key's file extension.
+    #[error("the content type of the object {key} must be {expected}, not {given}")]
     ContentType {
         /// The key.
         key: String,
-        /// What its ending stands for.
+        /// The content type of the file extension.
         expected: &'static str,
-        /// What was given.
+        /// The given content type.
         given: String,
     },
-    /// The store cannot be set up.
-    #[error("the object storage cannot be set up: {0}")]
+    /// The storage cannot be set up.
+    #[error("failed to set up the object storage: {0}")]
     Setup(String),
-    /// The store failed.
-    #[error("object storage: {0}")]
+    /// The storage failed.
+    #[error("failed to use the object storage: {0}")]
     Store(#[source] object_store::Error),
 }
 
@@ -72,28 +86,28 @@ impl From<object_store::Error> for StorageError {
     }
 }
 
-/// A link that needs no further proof.
+/// A link that needs no further authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PresignedUrl {
-    /// The whole URL.
+    /// The URL.
     pub url: String,
-    /// Until when it is good, in whole seconds.
+    /// When it expires, in whole seconds.
     pub expires_at: DateTime<Utc>,
 }
 
-/// An object being read, or a part of it.
+/// An object, or a part of one, that is open for reading.
 pub struct StoredObject {
-    /// How many bytes are read.
+    /// The number of bytes to read.
     pub content_length: u64,
-    /// The first of them, counted from 0.
+    /// The offset of the first of them.
     pub first: u64,
-    /// How many bytes the object has.
+    /// The size of the object in bytes.
     pub size: u64,
-    /// What the store calls this content of the object.
+    /// The store's name for this version of the object.
     pub e_tag: Option<String>,
-    /// Its media type.
+    /// The media type.
     pub content_type: String,
-    /// Its bytes, read as they are asked for.
+    /// The bytes, read from the store on demand.
     pub stream: BoxStream<'static, Result<Bytes, StorageError>>,
 }
 
@@ -107,12 +121,19 @@ impl fmt::Debug for StoredObject {
 }
 
 enum Backend {
-    Folder { store: LocalFileSystem, links: LinkSigner },
-    // `signer` differs from `store` where partners reach the service under another name than we do.
-    S3 { store: AmazonS3, signer: AmazonS3 },
+    Folder {
+        store: LocalFileSystem,
+        links: LinkSigner,
+        open_files: Semaphore,
+    },
+    // `signer` differs from `store` if partners reach the S3 service under another URL.
+    S3 {
+        store: AmazonS3,
+        signer: AmazonS3,
+    },
 }
 
-/// The object store in use. Cheap to clone.
+/// The object storage; cheap to clone.
 #[derive(Clone)]
 pub struct Storage(Arc<Backend>);
 
@@ -126,10 +147,11 @@ impl fmt::Debug for Storage {
 }
 
 impl Storage {
-    /// A folder, made unless it exists. Its links begin with `<public_url>/files/` and are signed with `link_key`.
+    /// Opens a folder, which is created if it does not exist. Its links start with `<public_url>/files/` and are signed with
+    /// `link_key`.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// If the folder cannot be created.
     pub fn folder(folder: &Path, public_url: &str, link_key: Derived) -> Result<Self, StorageError> {
         let failed = |error: &dyn fmt::Display| StorageError::Setup(format!("{}: {error}", folder.display()));
         DirBuilder::new()
@@ -138,18 +160,19 @@ impl Storage {
             .create(folder)
             .map_err(|error| failed(&error))?;
         let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(&error))?;
-        // A report that its database row names must survive a crash as the row does.
+        // A PDF must survive a crash like the database row that references it.
         let store = store.with_fsync(true);
         Ok(Self(Arc::new(Backend::Folder {
             store,
             links: LinkSigner::new(public_url, link_key),
+            open_files: Semaphore::new(MAX_OPEN_FILES),
         })))
     }
 
-    /// An S3-compatible service. Nothing is asked of it yet.
+    /// Sets up an S3-compatible service, without connecting to it.
     ///
     /// # Errors
-    /// The settings cannot be used.
+    /// If the settings are not valid.
     pub fn s3(settings: &S3Settings) -> Result<Self, StorageError> {
         let store = settings.build(settings.endpoint.as_deref())?;
         let signer = match &settings.public_endpoint {
@@ -159,19 +182,19 @@ impl Storage {
         Ok(Self(Arc::new(Backend::S3 { store, signer })))
     }
 
-    /// Whether the service itself serves the links (`/files/...`).
+    /// Returns whether the service itself serves the links (`/files/…`).
     #[must_use]
     pub fn serves_links(&self) -> bool {
         matches!(&*self.0, Backend::Folder { .. })
     }
 
-    /// Stores an object, whole or not at all, in place of one that has the same key.
+    /// Stores an object atomically. It replaces an object with the same key.
     ///
-    /// A key consists of segments of `A-Z a-z 0-9 - _ .` joined by slashes, none of which begins with a dot. The content
-    /// type must be the one that the key's ending stands for ([`content_type`]).
+    /// A key consists of segments of `A-Z a-z 0-9 - _ .` joined by slashes; no segment starts with a dot. The content type must
+    /// match the key's file extension ([`content_type`]).
     ///
     /// # Errors
-    /// A bad key or content type, or the store failed.
+    /// If the key or the content type is not valid, or the storage fails.
     pub async fn put(&self, key: &str, bytes: Bytes, content_type: &str) -> Result<(), StorageError> {
         let path = key::check(key)?;
         let expected = key::content_type(key);
@@ -205,7 +228,7 @@ impl Storage {
     /// Opens an object for reading.
     ///
     /// # Errors
-    /// There is none, or the store failed.
+    /// If the key is not valid, the object does not exist, or the storage fails.
     pub async fn stream(&self, key: &str) -> Result<StoredObject, StorageError> {
         self.open(key, None).await
     }
@@ -213,21 +236,21 @@ impl Storage {
     /// Opens a part of an object for reading.
     ///
     /// # Errors
-    /// There is no object, it has none of these bytes, or the store failed.
+    /// If the key is not valid, the object does not exist, the range is outside it, or the storage fails.
     pub async fn stream_part(&self, key: &str, part: ByteRange) -> Result<StoredObject, StorageError> {
-        let asked = match part {
+        let range = match part {
             ByteRange::From(first) => GetRange::Offset(first),
             ByteRange::Within(first, last) => GetRange::Bounded(first..last.saturating_add(1)),
             ByteRange::Last(count) => GetRange::Suffix(count),
         };
-        let failed = match self.open(key, Some(asked)).await {
+        let failed = match self.open(key, Some(range)).await {
             Err(StorageError::Store(error)) => error,
             outcome => return outcome,
         };
-        // A store refuses what lies outside in words of its own.
+        // Each store reports a range outside the object in its own way.
         let size = self.store().head(&key::check(key)?).await?.size;
         match part.of(size) {
-            None => Err(StorageError::Outside { size }),
+            None => Err(StorageError::RangeNotSatisfiable { size }),
             Some(_) => Err(StorageError::Store(failed)),
         }
     }
@@ -237,21 +260,65 @@ impl Storage {
             range,
             ..GetOptions::default()
         };
-        let found = self.store().get_opts(&key::check(key)?, options).await?;
+        let path = key::check(key)?;
+        let _permit = self.permit_open_file().await;
+        let found = self.store().get_opts(&path, options).await?;
         Ok(StoredObject {
             content_length: found.range.end - found.range.start,
             first: found.range.start,
             size: found.meta.size,
             e_tag: found.meta.e_tag.clone(),
             content_type: key::content_type(key).to_owned(),
-            stream: found.into_stream().map_err(StorageError::from).boxed(),
+            stream: match &*self.0 {
+                Backend::Folder { .. } => self
+                    .clone()
+                    .read_parts(path, found.range.clone(), found.meta.e_tag.clone()),
+                Backend::S3 { .. } => found.into_stream().map_err(StorageError::from).boxed(),
+            },
         })
     }
 
-    /// Deletes an object; that there is none is as good. Who is reading it reads on.
+    /// Reads a file in parts. It is open only while a part is read, so that clients that do not read their responses cannot
+    /// occupy all file descriptors. The read fails if the file has another ETag by then.
+    fn read_parts(
+        self,
+        path: ObjectPath,
+        range: Range<u64>,
+        e_tag: Option<String>,
+    ) -> BoxStream<'static, Result<Bytes, StorageError>> {
+        let parts = stream::try_unfold((range, FIRST_PART), move |(rest, size)| {
+            let (storage, path, if_match) = (self.clone(), path.clone(), e_tag.clone());
+            async move {
+                if rest.is_empty() {
+                    return Ok(None);
+                }
+                let end = rest.end.min(rest.start + size);
+                let options = GetOptions {
+                    range: Some(GetRange::Bounded(rest.start..end)),
+                    if_match,
+                    ..GetOptions::default()
+                };
+                let _permit = storage.permit_open_file().await;
+                let part = storage.store().get_opts(&path, options).await?.bytes().await?;
+                Ok(Some((part, (end..rest.end, PART))))
+            }
+        });
+        parts.boxed()
+    }
+
+    /// Waits until another file may be opened. Objects in S3 need no permit.
+    async fn permit_open_file(&self) -> Option<SemaphorePermit<'_>> {
+        match &*self.0 {
+            Backend::Folder { open_files, .. } => open_files.acquire().await.ok(),
+            Backend::S3 { .. } => None,
+        }
+    }
+
+    /// Deletes an object, if it exists. A read in progress fails at its next part. The caller therefore deletes
+    /// an object only when nothing has referenced it for an hour.
     ///
     /// # Errors
-    /// A bad key, or the store failed.
+    /// If the key is not valid, or the storage fails.
     pub async fn delete(&self, key: &str) -> Result<(), StorageError> {
         match self.store().delete(&key::check(key)?).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -259,10 +326,10 @@ impl Storage {
         }
     }
 
-    /// Whether there is such an object.
+    /// Returns whether an object exists.
     ///
     /// # Errors
-    /// A bad key, or the store failed.
+    /// If the key is not valid, or the storage fails.
     pub async fn exists(&self, key: &str) -> Result<bool, StorageError> {
         match self.store().head(&key::check(key)?).await {
             Ok(_) => Ok(true),
@@ -271,18 +338,18 @@ impl Storage {
         }
     }
 
-    /// A link to an object, good for `lifetime` from now ([`LINK_LIFETIME`]). Whether the object exists is not asked.
+    /// Returns a link to an object that is valid for `lifetime` from now ([`LINK_LIFETIME`]). Does not check that the object exists.
     ///
     /// # Errors
-    /// A bad key, or (S3) credentials that cannot be had.
+    /// If the key is not valid, or the S3 credentials are not available.
     pub async fn presign(&self, key: &str, lifetime: Duration) -> Result<PresignedUrl, StorageError> {
         self.presign_at(key, lifetime, Utc::now()).await
     }
 
-    /// [`Storage::presign`] at a given time. S3 links always begin now.
+    /// Like [`Storage::presign`], at a given time. S3 links are always valid from now.
     ///
     /// # Errors
-    /// As [`Storage::presign`].
+    /// As for [`Storage::presign`].
     pub async fn presign_at(
         &self,
         key: &str,
@@ -291,7 +358,7 @@ impl Storage {
     ) -> Result<PresignedUrl, StorageError> {
         let path = key::check(key)?;
         let setup = |error: &dyn fmt::Display| StorageError::Setup(format!("link lifetime: {error}"));
-        // S3 counts from the whole second in which it signed, and so do we.
+        // Like S3, counts from the start of the current second.
         let expires_at = now
             .duration_trunc(TimeDelta::seconds(1))
             .map_err(|error| setup(&error))?
@@ -303,11 +370,11 @@ impl Storage {
         Ok(PresignedUrl { url, expires_at })
     }
 
-    /// Whether a link to the folder's `key` (what follows `/files/`), with these query parameters, is to be served at `now`.
-    /// A link is good up to and including the second `expires`.
+    /// Verifies a link to `key` (the path after `/files/`) with these query parameters at `now`. A link is valid up to and including
+    /// the second `expires`.
     ///
     /// # Errors
-    /// It is not ours, or has expired. With S3 no link is ours.
+    /// If the link is invalid or has expired. With S3, every link is invalid.
     pub fn verify_link(&self, key: &str, expires: i64, signature: &str, now: DateTime<Utc>) -> Result<(), LinkError> {
         match &*self.0 {
             Backend::Folder { links, .. } => links.verify(key, expires, signature, now),

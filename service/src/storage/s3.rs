@@ -1,4 +1,4 @@
-//! How an S3-compatible service is reached.
+//! The client of an S3-compatible service.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -12,33 +12,33 @@ use zeroize::Zeroizing;
 
 use super::StorageError;
 
-/// For connecting, and for the silence between two pieces of an answer. Not for an answer as a whole: a slow reader of ours
-/// slows the store's answer too.
+/// The timeout for connecting, and between two reads of a response. There is none for a whole response, because a slow client of
+/// the service slows it down.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a failing request is tried again.
-const RETRY: Duration = Duration::from_secs(10);
+/// The time for which a failing request is retried.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The S3-compatible service's settings. What is absent is taken from AWS's own variables (`AWS_ACCESS_KEY_ID`,
-/// `AWS_REGION`, ...) or, on AWS, from the machine's role.
+/// The settings of an S3-compatible service. Absent values come from AWS's environment variables (`AWS_ACCESS_KEY_ID`,
+/// `AWS_REGION`, …) or, on AWS, from the machine's role.
 #[derive(Clone, Default, Serialize)]
 pub struct S3Settings {
-    /// The bucket, which exists.
+    /// The bucket, which must exist.
     pub bucket: String,
     /// The region, for example `eu-central-1`.
     pub region: Option<String>,
-    /// The service's URL; absent: AWS's for the region.
+    /// The service's URL; `None` means AWS in the region.
     pub endpoint: Option<String>,
-    /// The URL under which partners reach the service, where it differs.
+    /// The URL under which partners reach the service, if it differs.
     pub public_endpoint: Option<String>,
-    /// The access key id.
+    /// The access key ID.
     pub access_key_id: Option<String>,
     /// The secret access key. Never shown.
     #[serde(skip)]
     pub secret_access_key: Option<Zeroizing<String>>,
-    /// The bucket in the path (`https://host/bucket/key`) instead of in the host name. Absent: in the path exactly when
-    /// there is an `endpoint`.
+    /// Whether the bucket is in the path (`https://host/bucket/key`) instead of the host name. `None` means in the path if there is
+    /// an `endpoint`.
     pub path_style: Option<bool>,
-    /// Plain HTTP also beyond loopback, as inside a private network.
+    /// Whether plain HTTP is allowed beyond loopback, for example inside a private network.
     pub allow_http: bool,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Debug for S3Settings {
 }
 
 impl S3Settings {
-    /// A client of the service at `endpoint`, or of AWS itself.
+    /// Builds a client of the service at `endpoint`, or of AWS.
     pub(super) fn build(&self, endpoint: Option<&str>) -> Result<AmazonS3, StorageError> {
         let mut options = ClientOptions::new()
             .with_timeout_disabled()
@@ -77,13 +77,13 @@ impl S3Settings {
                 "http" if self.allow_http || is_loopback(&url) => options = options.with_allow_http(true),
                 "http" => {
                     return Err(StorageError::Setup(format!(
-                        "S3 endpoint {endpoint}: plain HTTP is for loopback addresses; use https, or allow it \
-                         (--s3-allow-http)"
+                        "S3 endpoint {endpoint}: plain HTTP is only allowed for loopback addresses; use https, or set \
+                         --s3-allow-http"
                     )));
                 }
                 _ => {
                     return Err(StorageError::Setup(format!(
-                        "S3 endpoint {endpoint}: neither http nor https"
+                        "S3 endpoint {endpoint}: must start with https:// or http://"
                     )));
                 }
             }
@@ -99,7 +99,7 @@ impl S3Settings {
         let retry = RetryConfig {
             backoff: BackoffConfig::default(),
             max_retries: 3,
-            retry_timeout: RETRY,
+            retry_timeout: RETRY_TIMEOUT,
         };
         builder
             .with_virtual_hosted_style_request(!path_style)

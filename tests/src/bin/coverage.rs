@@ -1,4 +1,4 @@
-//! Writes `snapshots/COVERAGE.md`, prints it, and says what is wrong with it.
+//! Writes `snapshots/COVERAGE.md`, and prints the table and its problems.
 
 use std::error::Error;
 use std::fs;

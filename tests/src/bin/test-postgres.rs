@@ -1,13 +1,13 @@
-//! Starts a private PostgreSQL cluster with the tests' template database, runs a command with its address in the
-//! environment, stops the cluster and exits as the command did.
+//! Starts a private PostgreSQL cluster with the tests' template database, and runs a command with its address in the
+//! environment. Then it stops the cluster and exits with the code of the command.
 //!
 //! ```text
 //! test-postgres -- cargo nextest run
-//! test-postgres --whole-suite -- cargo nextest run --workspace
+//! test-postgres --whole-suite -- cargo nextest run
 //! ```
 //!
-//! With `--whole-suite` the command must run every test: after it has passed, a snapshot that no test asserted, or that was
-//! asserted twice, is an error.
+//! With `--whole-suite` the command must run every test. If it succeeds, a snapshot that no test asserted, or that was asserted
+//! twice, is an error.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -34,13 +34,13 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     let log = tempfile::tempdir()?;
-    // A signal to the process group reaches the command as well; this program ends after it.
+    // A signal to the process group reaches the command, too. This program ends after it.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut command = Command::new(&program);
     command
         .args(arguments)
         .env(URL_VARIABLE, cluster.url())
-        // Stores and clusters that tests create for themselves are in memory too, if there is enough of it.
+        // Stores and clusters that tests create are in memory, too, if enough is free.
         .env("TMPDIR", cluster.temporary())
         .kill_on_drop(true);
     if whole_suite {

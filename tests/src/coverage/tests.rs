@@ -1,4 +1,4 @@
-//! Each finding, on a small document of its own.
+//! Tests of each finding with a small document.
 
 use serde_json::json;
 
@@ -14,13 +14,13 @@ fn document() -> Value {
     })
 }
 
-fn kept(file: &str, status: u16, code: Option<&str>) -> Kept {
+fn covered(file: &str, status: u16, code: Option<&str>) -> CoveredRow {
     let row = Row {
         operation: file.split('/').next().unwrap().to_owned(),
         status,
         code: code.map(ToOwned::to_owned),
     };
-    Kept {
+    CoveredRow {
         file: file.to_owned(),
         row,
     }
@@ -33,13 +33,13 @@ fn complete() -> Coverage {
         operation = "get_a"
         status = 404
         code = "gone"
-        reason = "it never goes""#;
+        reason = "it never happens""#;
     Coverage {
         declared: declared(&document()),
-        kept: vec![
-            kept("get_a/good.snap", 200, None),
-            kept("get_a/not_found.snap", 404, Some("not_found")),
-            kept("gateway/not_found.snap", 404, Some("not_found")),
+        covered: vec![
+            covered("get_a/good.snap", 200, None),
+            covered("get_a/not_found.snap", 404, Some("not_found")),
+            covered("gateway/not_found.snap", 404, Some("not_found")),
         ],
         exceptions: toml::from_str(exceptions).unwrap(),
     }
@@ -59,9 +59,9 @@ fn a_complete_coverage_has_no_findings() {
 #[test]
 fn a_row_without_snapshot_is_found() {
     let mut coverage = complete();
-    coverage.kept.remove(1);
+    coverage.covered.remove(1);
     finds(&coverage, "get_a 404 not_found is declared and has no snapshot");
-    coverage.kept.remove(0);
+    coverage.covered.remove(0);
     finds(&coverage, "get_a 200 is declared and has no snapshot");
 }
 
@@ -72,20 +72,20 @@ fn a_snapshot_of_several_operations_covers_each_of_them_and_no_other() {
     let rows: Vec<String> = info.rows().map(|row| row.to_string()).collect();
     assert_eq!(rows, ["get_a 404 not_found", "get_b 404 not_found"]);
     let mut coverage = complete();
-    coverage.kept[1].file = "every_operation/not_found.snap".to_owned();
+    coverage.covered[1].file = "every_operation/not_found.snap".to_owned();
     assert_eq!(coverage.findings(), Vec::<String>::new());
-    coverage.kept[1].row.operation = "get_b".to_owned();
+    coverage.covered[1].row.operation = "get_b".to_owned();
     finds(&coverage, "get_a 404 not_found is declared and has no snapshot");
     finds(
         &coverage,
-        "every_operation/not_found.snap is of get_b 404 not_found, which is not declared",
+        "every_operation/not_found.snap is a response of get_b 404 not_found, which is not declared",
     );
 }
 
 #[test]
 fn an_exception_that_no_longer_applies_is_found() {
     let mut coverage = complete();
-    coverage.kept.push(kept("get_a/gone.snap", 404, Some("gone")));
+    coverage.covered.push(covered("get_a/gone.snap", 404, Some("gone")));
     finds(&coverage, "get_a 404 gone has a snapshot, get_a/gone.snap");
     let mut coverage = complete();
     coverage.declared.pop();
@@ -102,24 +102,27 @@ fn a_snapshot_of_what_is_not_declared_is_found() {
         ("gateway/a.snap", 418, Some("teapot")),
     ] {
         let mut coverage = complete();
-        coverage.kept.push(kept(file, status, code));
+        coverage.covered.push(covered(file, status, code));
         finds(&coverage, "which is not declared");
     }
     let mut coverage = complete();
-    coverage.kept[0].file = "get_b/good.snap".to_owned();
-    finds(&coverage, "get_b/good.snap is of get_a 200: it is in another's folder");
+    coverage.covered[0].file = "get_b/good.snap".to_owned();
+    finds(
+        &coverage,
+        "get_b/good.snap is a response of get_a 200; move it to the folder of its operation",
+    );
 }
 
 #[test]
 fn the_list_of_exceptions_only_shrinks() {
     let mut coverage = complete();
     coverage.exceptions.at_most = 0;
-    finds(&coverage, "1 exceptions, at_most = 0: the list may only shrink");
+    finds(&coverage, "1 exceptions, at_most = 0; the list may only shrink");
     coverage.exceptions.at_most = 2;
     finds(&coverage, "lower at_most from 2 to 1");
     let again = coverage.exceptions.exception[0].clone();
     coverage.exceptions.exception.push(again);
-    finds(&coverage, "get_a 404 gone is there twice");
+    finds(&coverage, "get_a 404 gone is listed twice");
     coverage.exceptions.exception[1].reason = " ".to_owned();
     finds(&coverage, "get_a 404 gone has no reason");
 }
@@ -138,11 +141,11 @@ fn the_first_difference_is_named_by_its_line() {
     assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
     assert_eq!(
         first_difference("a\nb\n", "a\nc\n").unwrap(),
-        "line 2\n  is   b\n  must c"
+        "line 2\n  actual   b\n  expected c"
     );
     assert_eq!(
         first_difference("a\n", "a\nc\n").unwrap(),
-        "line 2\n  is   (the end)\n  must c"
+        "line 2\n  actual   (the end)\n  expected c"
     );
     assert!(first_difference("a", "a\n").is_some());
 }

@@ -1,8 +1,8 @@
-//! The contract, operation by operation: each file is one operation, each test a sentence about it.
+//! Conformance tests, with one file for each operation and one test for each statement about it.
 //!
-//! Every answer is held against the OpenAPI document by the harness before a test looks at it.
+//! The harness checks every response against the OpenAPI document before a test examines it.
 
-// A test says what is wrong by panicking.
+// Tests report failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod health {
@@ -26,12 +26,14 @@ mod measurements {
     mod submit_measurement;
     mod submit_measurement_bounds;
     mod submit_measurement_recorded;
-    mod submit_measurement_refused;
+    mod submit_measurement_rejected;
     mod submit_measurement_replayed;
 }
 mod inspectors {
     mod add_photo;
     mod apply_measurement;
+    mod correct_vehicle;
+    mod delete_photo;
     mod discard_measurement;
     mod every_operation;
     mod fill_form;
@@ -44,6 +46,8 @@ mod inspectors {
     mod publishing;
     mod sign_in;
     mod sign_out;
+    mod undo_measurement;
+    mod update_photo;
     mod update_report;
     mod watch_reports;
 }
@@ -69,7 +73,4 @@ mod rules {
     mod reports;
     mod requests;
 }
-mod tls {
-    mod renewing;
-    mod serving;
-}
+mod tls;

@@ -8,16 +8,16 @@ use partner_api_store::pool::{POOL_WAIT, PoolSettings, pool};
 use partner_api_tests::cluster::Database;
 
 partner_api_store::statement! {
-    /// Which session this is.
+    /// The ID of the session.
     SESSION = "SELECT pg_backend_pid()";
     /// Fails when it is executed.
     FAILING = "SELECT 1 / (pg_backend_pid() - pg_backend_pid())";
-    /// What a setting is.
+    /// The value of a setting.
     SETTING = "SELECT current_setting($1)";
 }
 
 /// The settings of a pool of one connection.
-fn of_one() -> PoolSettings {
+fn single_connection() -> PoolSettings {
     PoolSettings {
         size: 1,
         ..PoolSettings::default()
@@ -25,9 +25,9 @@ fn of_one() -> PoolSettings {
 }
 
 #[tokio::test]
-async fn a_drained_pool_is_refused_within_its_bound_and_sessions_carry_the_time_outs() {
+async fn an_exhausted_pool_times_out_and_sessions_have_the_configured_timeouts() {
     let database = Database::without_rows().await;
-    let pool = pool(database.config(), &of_one()).unwrap();
+    let pool = pool(database.config(), &single_connection()).unwrap();
     let take = || Connection::take(&pool, Duration::from_secs(60));
     let only = take().await.unwrap();
     for (name, value) in [
@@ -39,17 +39,17 @@ async fn a_drained_pool_is_refused_within_its_bound_and_sessions_carry_the_time_
         assert_eq!(shown, value, "{name}");
     }
     let started = Instant::now();
-    let refused = take().await.unwrap_err();
-    assert!(matches!(refused, DbError::Pool(_)), "{refused}");
+    let rejected = take().await.unwrap_err();
+    assert!(matches!(rejected, DbError::Pool(_)), "{rejected}");
     assert!(started.elapsed() >= POOL_WAIT);
     drop(only);
     assert!(take().await.is_ok());
 }
 
 #[tokio::test]
-async fn a_connection_goes_back_to_the_pool_only_when_its_transaction_has_ended() {
+async fn a_connection_returns_to_the_pool_only_after_its_transaction_ended() {
     let database = Database::without_rows().await;
-    let pool = pool(database.config(), &of_one()).unwrap();
+    let pool = pool(database.config(), &single_connection()).unwrap();
     let take = async || Connection::take(&pool, Duration::from_secs(60)).await.unwrap();
     let session = async |db: &Connection| -> i32 { db.query_one(SESSION, &[]).await.unwrap().get(0) };
     let first = session(&take().await).await;
@@ -64,17 +64,21 @@ async fn a_connection_goes_back_to_the_pool_only_when_its_transaction_has_ended(
     drop(transaction);
     let transaction = db.transaction();
     let failing = transaction.prepare(FAILING).await.unwrap();
-    let refused = transaction.query(&failing, &[]).await.unwrap_err();
-    assert!(refused.refusal().is_some(), "{refused}");
+    let rejected = transaction.query(&failing, &[]).await.unwrap_err();
+    assert!(rejected.rejection().is_some(), "{rejected}");
     transaction.rollback().await.unwrap();
     drop(transaction);
     drop(db);
     let db = take().await;
-    assert_eq!(session(&db).await, first, "none was left open");
+    assert_eq!(session(&db).await, first, "no transaction was left open");
 
     let transaction = db.transaction();
     assert_eq!(transaction.query(&prepared, &[]).await.unwrap().len(), 1);
     drop(transaction);
     drop(db);
-    assert_ne!(session(&take().await).await, first, "one was begun and not ended");
+    assert_ne!(
+        session(&take().await).await,
+        first,
+        "a transaction was begun and not ended"
+    );
 }

@@ -1,4 +1,4 @@
-//! The locks that migrations take beside a version that is serving.
+//! The locks that migrations take while an older version is serving.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tokio_postgres::Client;
 
 use crate::migrations_and_the_next;
 
-/// Tables of before that the transaction keeps writers or readers from, and whether readers, too.
-async fn taken(client: &Client) -> BTreeSet<(String, bool)> {
+/// The existing tables that the transaction locks against writers, each with whether it is locked against readers, too.
+async fn locked_tables(client: &Client) -> BTreeSet<(String, bool)> {
     let locks = "SELECT c.relname::text, l.mode = 'AccessExclusiveLock'
                  FROM pg_locks l JOIN tables_before c ON c.oid = l.relation
                  WHERE l.pid = pg_backend_pid()
@@ -22,7 +22,7 @@ async fn taken(client: &Client) -> BTreeSet<(String, bool)> {
 }
 
 /// The mode and the tables of a migration's `CALL lock_tables`.
-fn called(sql: &str) -> (String, BTreeSet<String>) {
+fn declared_locks(sql: &str) -> (String, BTreeSet<String>) {
     let arguments = sql
         .split_once("\nCALL lock_tables(")
         .and_then(|(_, rest)| rest.split_once(");"));
@@ -34,7 +34,7 @@ fn called(sql: &str) -> (String, BTreeSet<String>) {
 }
 
 #[tokio::test]
-async fn a_migration_that_takes_several_tables_takes_them_all_or_none() {
+async fn a_migration_locks_all_of_its_tables_or_none() {
     let database = Database::empty().await;
     let client = cluster::connect(&database.config()).await;
     let mut checked = 0;
@@ -46,23 +46,26 @@ async fn a_migration_that_takes_several_tables_takes_them_all_or_none() {
                       BEGIN";
         client.batch_execute(tables).await.unwrap();
         client.batch_execute(sql).await.unwrap();
-        let taken = taken(&client).await;
+        let locked = locked_tables(&client).await;
         client.batch_execute("COMMIT").await.unwrap();
-        let names: BTreeSet<_> = taken.iter().map(|(name, _)| name.clone()).collect();
+        let names: BTreeSet<_> = locked.iter().map(|(name, _)| name.clone()).collect();
         if names.len() < 2 {
             continue;
         }
         checked += 1;
-        let (mode, listed) = called(sql);
-        assert_eq!(listed, names, "{migration}: CALL lock_tables with what it takes");
-        let keeps_readers = taken.iter().any(|(_, keeps_readers)| *keeps_readers);
-        assert!(mode == "ACCESS EXCLUSIVE" || !keeps_readers, "{migration}: {mode}");
+        let (mode, listed) = declared_locks(sql);
+        assert_eq!(
+            listed, names,
+            "{migration}: CALL lock_tables must name the tables that it locks"
+        );
+        let blocks_readers = locked.iter().any(|(_, blocks_readers)| *blocks_readers);
+        assert!(mode == "ACCESS EXCLUSIVE" || !blocks_readers, "{migration}: {mode}");
     }
-    assert!(checked > 0, "not even the fixture takes several tables");
+    assert!(checked > 0, "not even the fixture locks several tables");
 }
 
 #[tokio::test]
-async fn whoever_holds_one_of_the_tables_of_a_migration_gets_the_others() {
+async fn the_holder_of_one_table_of_a_migration_gets_the_other_tables() {
     let database = Database::empty().await;
     let config = database.config();
     migrate(&config).await.unwrap();

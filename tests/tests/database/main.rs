@@ -16,8 +16,9 @@ mod sandbox;
 mod scaling;
 mod setup;
 mod statements;
+mod vocabularies;
 
-/// The migrations, and one that a later release may bring, in their order.
+/// The migrations and an example of one of a later release, in order.
 fn migrations_and_the_next() -> Vec<refinery::Migration> {
     let mut migrations = refinery::load_sql_migrations("../migrations").unwrap();
     let next = refinery::load_sql_migrations("fixture/migrations").unwrap();

@@ -1,12 +1,14 @@
 //! Migrations of empty databases.
 
-use partner_api_store::migrate::{MigrateError, migrate};
+use std::time::Duration;
+
+use partner_api_store::migrate::{MigrateError, migrate, migrate_within};
 use partner_api_store::partitions::ANSWER_HISTORY;
 use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::cluster::{self, Database};
 
 #[tokio::test]
-async fn replicas_that_start_together_apply_everything_once() {
+async fn replicas_that_start_together_apply_each_migration_once() {
     let database = Database::empty().await;
     let config = database.config();
     let (first, second) = tokio::join!(migrate(&config), migrate(&config));
@@ -18,7 +20,7 @@ async fn replicas_that_start_together_apply_everything_once() {
 }
 
 #[tokio::test]
-async fn a_newer_database_an_edited_and_a_failing_migration_are_told_apart() {
+async fn a_newer_database_an_edited_migration_and_a_failing_one_are_distinguished() {
     let database = Database::empty().await;
     let config = database.config();
     let client = cluster::connect(&config).await;
@@ -27,12 +29,12 @@ async fn a_newer_database_an_edited_and_a_failing_migration_are_told_apart() {
         client.query_one(count, &[]).await.unwrap().get(0)
     };
 
-    // In the way of a table of the first migration.
+    // A table with the name of one in the first migration.
     client.batch_execute("CREATE TABLE photos ()").await.unwrap();
     let failed = migrate(&config).await.unwrap_err();
     assert!(failed.to_string().contains("\"photos\" already exists"), "{failed}");
     assert_eq!(applied().await, 0);
-    // Undone as a whole, and the lock is free again.
+    // The migration is rolled back completely, and the lock is free again.
     client.batch_execute("DROP TABLE photos").await.unwrap();
     let names = migrate(&config).await.unwrap();
     assert_eq!(applied().await, i64::try_from(names.len()).unwrap());
@@ -56,7 +58,7 @@ async fn a_newer_database_an_edited_and_a_failing_migration_are_told_apart() {
 }
 
 #[tokio::test]
-async fn the_partitions_of_the_answers_history_are_created_ahead_and_none_is_dropped() {
+async fn partitions_of_the_answer_history_are_created_ahead_and_never_dropped() {
     let database = Database::without_rows().await;
     let client = cluster::connect(&database.config()).await;
     let partitions = async || -> Vec<String> {
@@ -85,4 +87,33 @@ async fn the_partitions_of_the_answers_history_are_created_ahead_and_none_is_dro
     ANSWER_HISTORY.prepare(&pool).await.unwrap();
     let all = [&["inspection_form_answer_history_2020".to_owned()], &created[..]].concat();
     assert_eq!(partitions().await, all);
+}
+
+/// The number of the migration lock.
+const LOCK: i64 = 0x70_6172_746e_6572;
+
+#[tokio::test]
+async fn a_start_names_the_session_that_holds_the_migration_lock_and_gives_up() {
+    let database = Database::without_rows().await;
+    let mut config = database.config();
+    config.application_name("a lost replica");
+    let other = cluster::connect(&config).await;
+    other.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.unwrap();
+    let error = migrate_within(&database.config(), Duration::ZERO).await.unwrap_err();
+    let process: i32 = other.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    let MigrateError::Locked { holder, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(
+        holder.contains(&process.to_string()) && holder.contains("a lost replica"),
+        "{holder}"
+    );
+
+    // It waits for a lock that is released in time.
+    let (migrated, released) = futures::join!(
+        migrate_within(&config, Duration::from_secs(60)),
+        other.execute("SELECT pg_advisory_unlock($1)", &[&LOCK])
+    );
+    released.unwrap();
+    assert_eq!(migrated.unwrap(), Vec::<String>::new());
 }

@@ -1,6 +1,6 @@
-//! This version serves while the next one migrates its database.
+//! Rolling upgrades: this version serves while the next one migrates its database.
 //!
-//! The next one is a migration (`fixture/migrations`); this version's statements stand in for its program, sent as it sends them.
+//! The next version is represented by a migration (`fixture/migrations`), this version by the statements of its program.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -26,13 +26,13 @@ fn sql(name: &str) -> &'static str {
 const DATA: &str = include_str!("../../fixture/data.sql");
 const PARTNER: &str = "01974d1c-0000-7c00-8000-00000000000a";
 
-/// How long a statement may take that has to wait for nothing but the migrations' locks (3 s each).
+/// The maximum time of a statement that waits only for the locks of migrations (3 s each).
 const BOUND: Duration = Duration::from_secs(5);
 
-/// How long a migration may go on that does not get its lock.
-const GIVES_UP: Duration = Duration::from_secs(20);
+/// The maximum time of a migration that does not get its lock.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A database as this version has it, with rows.
+/// A database of this version, with rows.
 async fn database_before() -> Database {
     let database = Database::empty().await;
     migrate(&database.config()).await.unwrap();
@@ -42,7 +42,7 @@ async fn database_before() -> Database {
                SELECT 'key-' || number, $1::text::uuid, CASE number WHEN 3 THEN 'live' ELSE 'test' END, decode(repeat('00', 24), 'hex'), ''
                FROM generate_series(1, 3) AS number";
     client.execute(key, &[&PARTNER]).await.unwrap();
-    // What its replicas make ahead.
+    // The partitions that its replicas create ahead.
     let bucket = "SELECT floor(extract(epoch FROM now()) / 900)::bigint";
     let bucket: i64 = client.query_one(bucket, &[]).await.unwrap().get(0);
     for bucket in bucket..bucket + 3 {
@@ -56,15 +56,15 @@ async fn database_before() -> Database {
 }
 
 /// A session of this version.
-struct Before {
+struct OldSession {
     client: Client,
     key: &'static str,
 }
 
-impl Before {
+impl OldSession {
     async fn connect(config: &Config, key: &'static str) -> Self {
         let client = cluster::connect(config).await;
-        // As its pools set it.
+        // The same settings as in its pools.
         client
             .batch_execute("SET statement_timeout = '5s'; SET lock_timeout = '3s'")
             .await
@@ -72,7 +72,7 @@ impl Before {
         Self { client, key }
     }
 
-    /// Admits a request, and records a package that waits and one that is applied to a report.
+    /// Admits a request, and records a pending package and one that is applied to a report.
     async fn serve(&self) {
         let since = Instant::now();
         let (partner, digest): (Uuid, Uuid) = (PARTNER.parse().unwrap(), Uuid::now_v7());
@@ -80,7 +80,15 @@ impl Before {
             .client
             .query(
                 sql("admission::batch::ADMIT"),
-                &[&vec![self.key], &vec![digest], &900_f64, &30_f64, &60_f64, &5_f64],
+                &[
+                    &vec![self.key],
+                    &vec![digest],
+                    &900_f64,
+                    &30_f64,
+                    &60_f64,
+                    &5_f64,
+                    &2_i64,
+                ],
             )
             .await
             .unwrap_or_else(|error| panic!("{error:?}"));
@@ -141,7 +149,7 @@ impl Before {
     }
 
     /// Reads keys and grants if they have changed.
-    async fn look(&self, seen: &mut i64) {
+    async fn poll(&self, last_version: &mut i64) {
         let since = Instant::now();
         let version: i64 = self
             .client
@@ -149,8 +157,8 @@ impl Before {
             .await
             .unwrap()
             .get(0);
-        if version != *seen {
-            *seen = version;
+        if version != *last_version {
+            *last_version = version;
             assert!(
                 !self
                     .client
@@ -171,7 +179,7 @@ impl Before {
         assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
     }
 
-    /// What its operators do, by SQL and without a word in any log: a key changes, and is revoked.
+    /// Changes and revokes a key by SQL, without an audit row.
     async fn operate(&self) {
         for change in [
             "UPDATE api_keys SET rate_limit = rate_limit % 1000 + 1 WHERE key_id = $1",
@@ -185,13 +193,13 @@ impl Before {
     }
 }
 
-/// Does all that this version does, again and again: before `migrating`, meanwhile and behind it.
-async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
+/// Repeats everything that this version does before, during and after `migrating`.
+async fn serve_during(config: &Config, migrating: impl Future<Output = ()>) {
     let done = AtomicBool::new(false);
-    let (serving, looking, operating) = (
-        Before::connect(config, "key-1").await,
-        Before::connect(config, "key-2").await,
-        Before::connect(config, "key-3").await,
+    let (serving, polling, operating) = (
+        OldSession::connect(config, "key-1").await,
+        OldSession::connect(config, "key-2").await,
+        OldSession::connect(config, "key-3").await,
     );
     let counts = [AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0)];
     let serve = async {
@@ -200,10 +208,10 @@ async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
             counts[0].fetch_add(1, Relaxed);
         }
     };
-    let look = async {
-        let mut seen = 0;
+    let poll = async {
+        let mut last_version = 0;
         while !done.load(Relaxed) {
-            looking.look(&mut seen).await;
+            polling.poll(&mut last_version).await;
             counts[1].fetch_add(1, Relaxed);
         }
     };
@@ -214,9 +222,9 @@ async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
         }
     };
     let migrating = async {
-        let all_have_gone_on = async || {
+        let all_made_progress = async || {
             let before: Vec<_> = counts.iter().map(|count| count.load(Relaxed)).collect();
-            // One that hangs ends the test.
+            // A task that hangs fails the test.
             until(Duration::from_secs(60), async || {
                 let mut pairs = counts.iter().zip(&before);
                 pairs
@@ -225,12 +233,12 @@ async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
             })
             .await;
         };
-        all_have_gone_on().await;
+        all_made_progress().await;
         migrating.await;
-        all_have_gone_on().await;
+        all_made_progress().await;
         done.store(true, Relaxed);
     };
-    tokio::join!(serve, look, operate, migrating);
+    tokio::join!(serve, poll, operate, migrating);
 }
 
 /// Applies the next version's migration.
@@ -242,20 +250,20 @@ async fn migrate_to_the_next(config: &Config) -> Result<(), refinery::Error> {
 }
 
 #[tokio::test]
-async fn this_version_serves_on_while_its_database_is_migrated() {
+async fn this_version_keeps_serving_while_its_database_is_migrated() {
     let database = database_before().await;
     let config = database.config();
-    beside(&config, async { migrate_to_the_next(&config).await.unwrap() }).await;
-    // It cannot be started again: it does not know what it would write to.
+    serve_during(&config, async { migrate_to_the_next(&config).await.unwrap() }).await;
+    // This version cannot be started again on the newer schema.
     let newer = migrate(&config).await.unwrap_err();
     assert!(matches!(newer, MigrateError::DatabaseNewer { .. }), "{newer}");
 }
 
 #[tokio::test]
-async fn a_migration_that_cannot_have_its_lock_gives_up_before_anybody_else_does() {
+async fn a_migration_that_cannot_get_its_lock_fails_before_any_request_does() {
     let database = database_before().await;
     let config = database.config();
-    // A change to a key that nobody ends, with which no trigger can be put onto the table.
+    // An open transaction that changed a key, so that no trigger can be created on the table.
     let holder = cluster::connect(&config).await;
     holder
         .batch_execute(
@@ -263,24 +271,24 @@ async fn a_migration_that_cannot_have_its_lock_gives_up_before_anybody_else_does
         )
         .await
         .unwrap();
-    let serving = Before::connect(&config, "key-1").await;
-    let looking = Before::connect(&config, "key-2").await;
-    let given_up = AtomicBool::new(false);
+    let serving = OldSession::connect(&config, "key-1").await;
+    let polling = OldSession::connect(&config, "key-2").await;
+    let has_failed = AtomicBool::new(false);
     let serve = async {
-        while !given_up.load(Relaxed) {
+        while !has_failed.load(Relaxed) {
             serving.serve().await;
-            looking.look(&mut 0).await;
+            polling.poll(&mut 0).await;
         }
     };
     let attempt = async {
-        let failed = tokio::time::timeout(GIVES_UP, migrate_to_the_next(&config)).await;
-        let failed = failed.expect("it waits for ever").unwrap_err();
-        given_up.store(true, Relaxed);
+        let failed = tokio::time::timeout(MIGRATION_TIMEOUT, migrate_to_the_next(&config)).await;
+        let failed = failed.expect("the migration did not give up").unwrap_err();
+        has_failed.store(true, Relaxed);
         assert!(format!("{failed:?}").contains("lock timeout"), "{failed:?}");
     };
     join(serve, attempt).await;
     holder.batch_execute("ROLLBACK").await.unwrap();
-    // Nothing stands in the way of the next attempt.
+    // The next attempt succeeds.
     let (applied, ()) = join(migrate_to_the_next(&config), serving.serve()).await;
     applied.unwrap();
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use deadpool_postgres::Pool;
 use futures::TryStreamExt as _;
-use partner_api::publishing::{self, Turn, Worker};
+use partner_api::publishing::{self, RenderOutcome, Worker};
 use partner_api::server::{RunningServer, ServerParts, start};
 use partner_api::storage::Storage;
 use partner_api_gateway::TrustedProxies;
@@ -20,7 +20,7 @@ use partner_api_tests::cluster::Database;
 use sandbox_pictures::SCENES;
 use uuid::Uuid;
 
-struct Place {
+struct Sandbox {
     pool: Pool,
     storage: Storage,
     master_key: MasterKey,
@@ -29,10 +29,10 @@ struct Place {
     database: Database,
 }
 
-async fn place() -> Place {
+async fn sandbox() -> Sandbox {
     let database = Database::without_rows().await;
     let objects = tempfile::tempdir().expect("a folder");
-    Place {
+    Sandbox {
         pool: pool(database.config(), &PoolSettings::default()).expect("a pool"),
         storage: Storage::folder(objects.path(), "http://127.0.0.1:1", [7; 32].into()).expect("a store"),
         master_key: MasterKey::generate().expect("a key"),
@@ -48,15 +48,15 @@ async fn count(pool: &Pool, condition: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn the_data_is_made_once_found_again_and_opened_again() {
-    let place = place().await;
-    let Place {
+async fn the_sandbox_data_is_created_once_and_found_again() {
+    let sandbox = sandbox().await;
+    let Sandbox {
         pool,
         storage,
         master_key,
         ..
-    } = &place;
-    let first = seed(pool, storage, master_key, "vip").await.expect("made");
+    } = &sandbox;
+    let first = seed(pool, storage, master_key, "vip").await.expect("seeded");
     assert_eq!((first.is_new, first.pictures), (true, SCENES.len()));
     assert_eq!(
         count(pool, "inspections").await,
@@ -86,7 +86,7 @@ async fn the_data_is_made_once_found_again_and_opened_again() {
     assert_eq!(count(pool, open).await, 0);
 
     storage.delete(&SCENES[3].thumbnail_key()).await.expect("deleted");
-    let second = seed(pool, storage, master_key, "vip").await.expect("found");
+    let second = seed(pool, storage, master_key, "vip").await.expect("seeded");
     assert_eq!((second.is_new, second.pictures), (false, 1));
     assert_eq!(count(pool, open).await, open_at_first);
     let after = manifest(pool, master_key, "http://127.0.0.1:8080")
@@ -111,12 +111,12 @@ async fn the_data_is_made_once_found_again_and_opened_again() {
 }
 
 #[tokio::test]
-async fn four_partners_have_keys_and_grants_of_their_own() {
-    let place = place().await;
-    seed(&place.pool, &place.storage, &place.master_key, "vip")
+async fn each_of_the_four_partners_has_its_keys_and_grants() {
+    let sandbox = sandbox().await;
+    seed(&sandbox.pool, &sandbox.storage, &sandbox.master_key, "vip")
         .await
-        .expect("made");
-    let manifest = manifest(&place.pool, &place.master_key, "http://127.0.0.1:8080")
+        .expect("seeded");
+    let manifest = manifest(&sandbox.pool, &sandbox.master_key, "http://127.0.0.1:8080")
         .await
         .expect("a manifest");
     let shape: Vec<_> = manifest
@@ -148,34 +148,34 @@ async fn four_partners_have_keys_and_grants_of_their_own() {
 
 #[tokio::test]
 async fn a_database_with_other_data_is_left_alone() {
-    let place = place().await;
-    let client = place.pool.get().await.expect("a connection");
+    let sandbox = sandbox().await;
+    let client = sandbox.pool.get().await.expect("a connection");
     let insert = "INSERT INTO organizations (id, slug, name, pii_mode) VALUES (gen_random_uuid(), 'a', 'A', 'NONE')";
     client.batch_execute(insert).await.expect("inserted");
-    let refused = seed(&place.pool, &place.storage, &place.master_key, "vip").await;
-    assert!(matches!(refused, Err(SandboxError::OtherData)));
-    assert_eq!(count(&place.pool, "partners").await, 0);
+    let rejected = seed(&sandbox.pool, &sandbox.storage, &sandbox.master_key, "vip").await;
+    assert!(matches!(rejected, Err(SandboxError::OtherData)));
+    assert_eq!(count(&sandbox.pool, "partners").await, 0);
 }
 
 #[tokio::test]
-async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
-    let place = place().await;
-    let Place {
+async fn a_published_report_gets_a_pdf_that_honors_its_privacy_mode() {
+    let sandbox = sandbox().await;
+    let Sandbox {
         pool,
         storage,
         master_key,
         ..
-    } = &place;
-    seed(pool, storage, master_key, "vip").await.expect("made");
+    } = &sandbox;
+    seed(pool, storage, master_key, "vip").await.expect("seeded");
     let data = generate::dataset(generate::SEED);
-    // Asked for: it comes before those that were wanted when the rows were made.
+    // A requested report is rendered before those that were queued with the sample data.
     let id = data.inspections[data.examples.published].id;
     let client = pool.get().await.expect("a connection");
-    let asked = "SELECT enqueue_rendering($1, report_fingerprint($1), 0, true)";
-    client.execute(asked, &[&id]).await.expect("asked");
-    let wanted = count(pool, "report_renderings").await;
+    let enqueue = "SELECT enqueue_rendering($1, report_fingerprint($1), 0, true)";
+    client.execute(enqueue, &[&id]).await.expect("enqueued");
+    let queued = count(pool, "report_renderings").await;
     assert_eq!(
-        wanted,
+        queued,
         count(
             pool,
             "inspections WHERE status = 'PUBLISHED' AND public_slug IS NOT NULL"
@@ -183,14 +183,14 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
         .await
     );
     let turn = Worker::new(pool.clone(), storage.clone(), 1)
-        .turn()
+        .render_next()
         .await
         .expect("a turn");
     assert_eq!(
         turn,
-        Turn::Rendered {
+        RenderOutcome::Rendered {
             report: id,
-            is_asked: true
+            is_requested: true
         }
     );
     let named = "SELECT id, pdf_object_key FROM inspections WHERE pdf_object_key IS NOT NULL";
@@ -232,7 +232,7 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
             .position(|photo| photo.kind != "DAMAGE")
             .unwrap_or(0);
         assert!(report.photos[first_other..].iter().all(|photo| photo.kind != "DAMAGE"));
-        // Each value of a test line is judged by limits, and the limits say of it what the report does.
+        // The status of each test-line value is the one that its thresholds give.
         for form in report.forms.iter().filter(|form| form.is_test_line) {
             for point in form
                 .points
@@ -243,12 +243,12 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
                 let limits = point.limits.as_ref().expect("limits");
                 let value = point.numeric_value.expect("a value");
                 let of = limits
-                    .stretches
+                    .status_ranges
                     .iter()
-                    .find(|stretch| stretch.until.is_none_or(|until| value < until));
-                let on_a_bound = limits.stretches.iter().any(|stretch| stretch.until == Some(value));
+                    .find(|range| range.until.is_none_or(|until| value < until));
+                let on_a_bound = limits.status_ranges.iter().any(|range| range.until == Some(value));
                 assert!(
-                    on_a_bound || of.expect("a stretch").status_code == point.status_code,
+                    on_a_bound || of.expect("a range").status_code == point.status_code,
                     "{point:?}"
                 );
             }
@@ -262,24 +262,25 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
     }
 }
 
-async fn serve(place: &Place) -> RunningServer {
-    let storage = place.storage.clone();
+async fn serve(sandbox: &Sandbox) -> RunningServer {
+    let storage = sandbox.storage.clone();
     let parts = ServerParts {
         listen: ([127, 0, 0, 1], 0).into(),
         internal_listen: None,
+        inspectors_listen: None,
         public_url: None,
         tls: None,
         environment: partner_api_signing::Environment::Test,
-        pool: place.pool.clone(),
-        admission_pool: place.pool.clone(),
-        recorder_pool: place.pool.clone(),
-        database: place.database.config(),
+        pool: sandbox.pool.clone(),
+        admission_pool: sandbox.pool.clone(),
+        recorder_pool: sandbox.pool.clone(),
+        database: sandbox.database.config(),
         request_log: None,
         standbys: None,
         storage: Box::new(move |_| Ok(storage)),
         pages: Box::new(|_| Pages::default()),
-        internal_routes: None,
-        master_key: place.master_key.clone(),
+        inspector_routes: None,
+        master_key: sandbox.master_key.clone(),
         ip_limit: 0,
         trusted_proxies: TrustedProxies(Vec::new()),
         body_timeout: Duration::from_secs(30),
@@ -292,13 +293,13 @@ async fn serve(place: &Place) -> RunningServer {
 
 /// SVC-7
 #[tokio::test]
-async fn the_acceptance_scenarios_pass_again_and_again() {
-    let place = place().await;
-    seed(&place.pool, &place.storage, &place.master_key, "vip")
+async fn the_acceptance_scenarios_pass_repeatedly() {
+    let sandbox = sandbox().await;
+    seed(&sandbox.pool, &sandbox.storage, &sandbox.master_key, "vip")
         .await
-        .expect("made");
-    let server = serve(&place).await;
-    let mut manifest = manifest(&place.pool, &place.master_key, &server.public_url)
+        .expect("seeded");
+    let server = serve(&sandbox).await;
+    let mut manifest = manifest(&sandbox.pool, &sandbox.master_key, &server.public_url)
         .await
         .expect("a manifest");
     for _ in 0..2 {
@@ -317,7 +318,7 @@ async fn the_acceptance_scenarios_pass_again_and_again() {
         );
     }
 
-    // A branch that takes nothing, as a sandbox gone wrong might name: the scenarios must notice.
+    // An inactive branch, as a faulty sandbox might name it. The scenarios must fail.
     manifest.examples.open_report.branch_code = manifest.examples.inactive_branch_code.clone();
     let outcomes = partner_api_acceptance::run(&manifest.acceptance().expect("a target"))
         .await
@@ -334,19 +335,19 @@ async fn the_acceptance_scenarios_pass_again_and_again() {
 
 /// SVC-10, LIM-1, MEA-17
 #[tokio::test]
-async fn everything_that_is_listed_to_try_answers_as_it_says() {
-    let place = place().await;
-    seed(&place.pool, &place.storage, &place.master_key, "vip")
+async fn every_example_of_the_manifest_gets_the_described_response() {
+    let sandbox = sandbox().await;
+    seed(&sandbox.pool, &sandbox.storage, &sandbox.master_key, "vip")
         .await
-        .expect("made");
-    let server = serve(&place).await;
-    let manifest = manifest(&place.pool, &place.master_key, &server.public_url)
+        .expect("seeded");
+    let server = serve(&sandbox).await;
+    let manifest = manifest(&sandbox.pool, &sandbox.master_key, &server.public_url)
         .await
         .expect("a manifest");
     let client = reqwest::Client::new();
     for fixture in &manifest.fixtures {
         let partner = manifest.partner(&fixture.partner).expect("a partner");
-        for turn in 1..=fixture.times {
+        for attempt in 1..=fixture.times {
             let body = fixture.body.clone().unwrap_or_default();
             let (path, query) = split_target(&fixture.target);
             let unsigned = UnsignedRequest {
@@ -355,7 +356,7 @@ async fn everything_that_is_listed_to_try_answers_as_it_says() {
                 raw_query: query.as_bytes(),
                 body: body.as_bytes(),
             };
-            let key_id = partner.key_id.parse().expect("a key id");
+            let key_id = partner.key_id.parse().expect("a key ID");
             let secret = partner.secret.parse().expect("a secret");
             let now = chrono::Utc::now().timestamp().unsigned_abs();
             let nonce = Uuid::new_v4().to_string();
@@ -370,17 +371,17 @@ async fn everything_that_is_listed_to_try_answers_as_it_says() {
             for (name, value) in &fixture.headers {
                 request = request.header(name, value);
             }
-            let answer = request.body(body).send().await.expect("an answer");
-            let status = answer.status().as_u16();
-            let text = answer.text().await.expect("a body");
-            if turn == fixture.times {
+            let response = request.body(body).send().await.expect("a response");
+            let status = response.status().as_u16();
+            let text = response.text().await.expect("a body");
+            if attempt == fixture.times {
                 assert_eq!(status, fixture.status, "{}: {text}", fixture.name);
                 let json = serde_json::from_str(&text).expect("JSON");
                 assert!(holds(&json, &fixture.holds), "{}: {text}", fixture.name);
             }
         }
     }
-    // Each of the open reports takes a measurement.
+    // Each of the open reports can receive a measurement.
     assert!(manifest.examples.open_reports.len() > 4);
     assert_eq!(manifest.examples.open_reports[0], manifest.examples.open_report);
     assert!(server.stop(Duration::from_secs(5)).await);

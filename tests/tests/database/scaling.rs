@@ -1,4 +1,4 @@
-//! What `docs/scaling.md` says about tables and statements, compared with the migrated schema.
+//! Compares the tables and statements in `docs/scaling.md` with the migrated schema.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ fn page() -> String {
     fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scaling.md")).unwrap()
 }
 
-/// What is wrong with the column that a row's owner is said to be in.
+/// Describes what is wrong with the documented owner column of a table.
 async fn wrong_owner(client: &Client, table: &str, owner: &str, column: &str) -> Option<String> {
     let wanted = match owner {
         "organization" => "organization_id",
@@ -46,27 +46,27 @@ async fn wrong_owner(client: &Client, table: &str, owner: &str, column: &str) ->
 }
 
 #[tokio::test]
-async fn each_tables_rows_have_the_owner_that_the_page_names_in_a_column() {
+async fn the_owner_of_each_table_in_scaling_md_is_a_column() {
     let database = Database::without_rows().await;
     let client = cluster::connect(&database.config()).await;
-    let told: BTreeMap<String, (String, String)> = rows(&page(), "| Table | Whose | How it is found |")
+    let documented: BTreeMap<String, (String, String)> = rows(&page(), "| Table | Owner | Owner column |")
         .into_iter()
         .map(|row| (row[0].trim_matches('`').to_owned(), (row[1].clone(), row[2].clone())))
         .collect();
     let tables = "SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
                   AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1";
-    let there: Vec<String> = client
+    let existing: Vec<String> = client
         .query(tables, &[])
         .await
         .unwrap()
         .iter()
         .map(|row| row.get(0))
         .collect();
-    assert_eq!(told.keys().cloned().collect::<Vec<_>>(), there);
+    assert_eq!(documented.keys().cloned().collect::<Vec<_>>(), existing);
     let mut wrong = Vec::new();
-    for (table, (owner, column)) in &told {
+    for (table, (owner, column)) in &documented {
         match (owner.as_str(), column.trim_matches('`')) {
-            ("deployment" | "everywhere", "") => {}
+            ("deployment" | "everyone", "") => {}
             (owner, column) => wrong.extend(
                 wrong_owner(&client, table, owner, column)
                     .await
@@ -76,7 +76,7 @@ async fn each_tables_rows_have_the_owner_that_the_page_names_in_a_column() {
     }
     assert_eq!(wrong, [""; 0]);
 
-    // That it would be noticed.
+    // Wrong owners are detected.
     for (table, owner, column, why) in [
         (
             "vehicles",
@@ -101,9 +101,9 @@ async fn each_tables_rows_have_the_owner_that_the_page_names_in_a_column() {
     }
 }
 
-/// A child's foreign key to a row of the same organization includes it: no row points into another organization.
+/// Foreign keys include the organization, so no row can reference a row of another organization.
 #[tokio::test]
-async fn foreign_keys_between_tables_of_an_organization_include_it() {
+async fn foreign_keys_between_tables_of_an_organization_include_its_id() {
     let database = Database::without_rows().await;
     let client = cluster::connect(&database.config()).await;
     let without = "SELECT conrelid::regclass::text || ' -> ' || confrelid::regclass::text FROM pg_constraint f
@@ -123,7 +123,6 @@ async fn foreign_keys_between_tables_of_an_organization_include_it() {
     assert_eq!(found, [""; 0]);
 }
 
-/// Every table has a primary key and a comment.
 #[tokio::test]
 async fn every_table_has_a_primary_key_and_a_comment() {
     let database = Database::without_rows().await;
@@ -144,12 +143,12 @@ async fn every_table_has_a_primary_key_and_a_comment() {
 }
 
 #[test]
-fn the_statements_that_the_page_names_are_there() {
-    let told = rows(&page(), "| Statement | Why |");
-    assert!(told.len() > 3, "{told:?}");
-    for row in told {
+fn the_statements_in_scaling_md_exist() {
+    let documented = rows(&page(), "| Statement | Why |");
+    assert!(documented.len() > 3, "{documented:?}");
+    for row in documented {
         let name = row[0].trim_matches('`');
-        let is_there = STATEMENTS.iter().any(|statement| statement.name() == name);
-        assert!(is_there, "{name} is no statement");
+        let exists = STATEMENTS.iter().any(|statement| statement.name() == name);
+        assert!(exists, "{name} is not a statement");
     }
 }

@@ -1,6 +1,6 @@
-//! Every registered statement fits the migrated schema, and a failed query is logged with its cause.
+//! Every registered statement matches the migrated schema, and a failed query is logged with its cause.
 
-// Linked, for their statements to be registered.
+// These crates are linked to register their statements.
 use partner_api_operator as _;
 use partner_api_sandbox as _;
 
@@ -23,7 +23,7 @@ async fn every_statement_prepares_against_the_migrated_schema() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Those of admission, of the directory, of rendering and of the sandbox are among them.
+    // The statements of admission, of the directory, of rendering and of the sandbox are among them.
     for module in [
         "partner_api_operator::key",
         "partner_api_sandbox::partners",
@@ -38,7 +38,7 @@ async fn every_statement_prepares_against_the_migrated_schema() {
 }
 
 #[tokio::test]
-async fn a_failed_query_says_for_the_log_what_the_database_said_but_no_value_of_a_row() {
+async fn a_failed_query_logs_the_database_message_without_row_values() {
     let database = Database::without_rows().await;
     let client = cluster::connect(&database.config()).await;
     let twice = "CREATE TEMP TABLE plates (plate text CONSTRAINT one_plate UNIQUE); \
@@ -46,6 +46,6 @@ async fn a_failed_query_says_for_the_log_what_the_database_said_but_no_value_of_
     let error = DbError::from(client.batch_execute(twice).await.unwrap_err());
     assert_eq!(
         error.to_string(),
-        "query failed: ERROR 23505: duplicate key value violates unique constraint \"one_plate\""
+        "failed to execute a statement: ERROR 23505: duplicate key value violates unique constraint \"one_plate\""
     );
 }

@@ -15,7 +15,7 @@ fn registered<C: ServerContext>(description: &ApiDescription<C>) -> BTreeMap<Str
     operations(&description.openapi("", version).json().unwrap())
 }
 
-/// What a document declares of each operation.
+/// Returns the declaration of each operation in a document.
 fn operations(document: &Value) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for (path, item) in document["paths"].as_object().unwrap() {

@@ -1,6 +1,6 @@
 //! The published document, compared with the snapshots and with the operations that Dropshot registers. Needs no database.
 
-// A test says what is wrong by panicking.
+// Tests report failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod coverage;

@@ -1,4 +1,4 @@
-//! A PostgreSQL cluster of one test, which the test kills and restarts.
+//! A PostgreSQL cluster for one test, which the test kills and restarts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use tokio_postgres::Config;
 
 /// A cluster whose commits survive a crash, with the fixture data.
 pub struct DurableCluster {
-    // In this order: the server stops before its folder goes.
+    // In this order: the server stops before its folder is removed.
     postgres: Option<EmbeddedPostgres>,
     folder: TempDir,
 }
@@ -48,7 +48,7 @@ impl DurableCluster {
         self.running().folder().join("data")
     }
 
-    /// The server's processes, the parent of all first.
+    /// The server's processes, beginning with the postmaster.
     pub async fn processes(&self) -> Vec<Pid> {
         let client = cluster::connect(&self.config()).await;
         let children = client.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
@@ -58,16 +58,16 @@ impl DurableCluster {
         std::iter::once(postmaster).chain(children).map(Pid::from_raw).collect()
     }
 
-    /// Kills the server and every process of it; nothing is flushed that was not.
+    /// Kills the server and all of its processes; nothing more is flushed.
     pub async fn kill(&self) {
-        // The parent first, lest it starts children anew.
+        // The postmaster first, so that it does not start children again.
         for process in self.processes().await {
-            // A child that has ended by itself meanwhile is as good.
+            // A child may have ended by itself.
             let _ = kill(process, Signal::SIGKILL);
         }
     }
 
-    /// Starts the server anew: it recovers from what was flushed.
+    /// Starts the server again, which recovers what was flushed.
     pub async fn restart(&mut self) {
         self.postgres = None;
         self.postgres = Some(

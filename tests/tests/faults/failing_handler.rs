@@ -1,4 +1,4 @@
-//! A request that fails after it was admitted.
+//! Requests that fail after admission.
 
 use partner_api_tests::{ALPHA, Request, Service};
 
@@ -6,7 +6,7 @@ use partner_api_tests::measurements::{MEASUREMENTS, contents, package};
 
 /// KEY-7, ERR-1
 #[tokio::test]
-async fn a_failure_in_the_middle_undoes_the_record_and_keeps_the_nonce() {
+async fn a_failure_after_admission_rolls_back_the_record_and_keeps_the_nonce() {
     let service = Service::start().await;
     let broken = "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
                       RAISE EXCEPTION 'relation inspections of 35OPN205 is broken';
@@ -18,13 +18,13 @@ async fn a_failure_in_the_middle_undoes_the_record_and_keeps_the_nonce() {
     let request = Request::post(MEASUREMENTS, package("M-1", "35 OPN 205"))
         .signed_by(&ALPHA)
         .nonce("of-a-write-that-fails");
-    let answer = service.send(request.clone()).await;
-    answer
-        .assert_refused(500, "internal_error")
-        .snapshot("a_failure_gives_no_cause_away");
+    let response = service.send(request.clone()).await;
+    response
+        .assert_rejected(500, "internal_error")
+        .snapshot("a_failure_does_not_reveal_its_cause");
     assert_eq!(contents(&service).await, before);
     assert!(service.knows_nonce(&ALPHA, "of-a-write-that-fails").await);
-    service.send(request).await.assert_refused(401, "replay_detected");
+    service.send(request).await.assert_rejected(401, "replay_detected");
 
     service
         .db
@@ -38,21 +38,21 @@ async fn a_failure_in_the_middle_undoes_the_record_and_keeps_the_nonce() {
 }
 
 #[tokio::test]
-async fn a_connection_goes_back_to_the_pool_without_a_transaction() {
+async fn a_connection_returns_to_the_pool_without_a_transaction() {
     let service = Service::start().await;
-    // More often than the pool has connections.
+    // More requests than the pool has connections.
     for number in 0..20 {
         service
             .measure(&ALPHA, package(&format!("M-{number}"), "no plate"))
             .await
-            .assert_refused(400, "invalid_request");
+            .assert_rejected(400, "invalid_request");
     }
     let open = "pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
     assert_eq!(service.count(open).await, 0);
 }
 
 #[tokio::test]
-async fn a_partner_that_hangs_up_leaves_no_half_of_its_package() {
+async fn a_disconnect_never_leaves_a_partial_package() {
     let service = Service::start().await;
     let holder = partner_api_tests::cluster::connect(&service.database()).await;
     holder
@@ -66,12 +66,12 @@ async fn a_partner_that_hangs_up_leaves_no_half_of_its_package() {
             service.count(waiting).await == 1
         });
         tokio::select! {
-            answer = request => panic!("answered {}", answer.status),
+            response = request => panic!("answered {}", response.status),
             () = waits => {}
         }
     }
     holder.batch_execute("COMMIT").await.unwrap();
-    // The request is finished all the same, and its repetition finds it.
+    // The request is still completed, and a retry finds its record.
     service
         .eventually(async || service.count("measurements WHERE status = 'APPLIED'").await == 1)
         .await;

@@ -1,4 +1,4 @@
-//! Backends of the database that hang: their server-side timeouts hang with them.
+//! Database backends that hang together with their server-side timeouts.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use partner_api_tests::fixture::REVOKED;
 use partner_api_tests::suspended_processes::SuspendedProcesses;
 use partner_api_tests::wait::in_time;
-use partner_api_tests::{ALPHA, Answer, DELTA, Request, Service, cluster};
+use partner_api_tests::{ALPHA, DELTA, Request, Service, TestResponse, cluster};
 
 use super::durable_cluster::DurableCluster;
 use partner_api_tests::measurements::{MEASUREMENTS, package};
@@ -15,26 +15,26 @@ const HEALTH: &str = "/api/v1/partner/health";
 const INSPECTIONS: &str = "/api/v1/partner/inspections";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
-/// Every answer is there within 2 s, on a machine that has nothing else to do; it was 15 s and more.
+/// The maximum time of a response: 2 s on an idle machine. Without client-side deadlines it was 15 s and more.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// Requests until one is answered 200; each is answered in time, and with 503 until then.
+/// Sends requests until one returns 200. Each earlier one must return 503 in time.
 async fn until_it_serves(service: &Service, target: &str) {
     let deadline = Instant::now() + 2 * BOUND;
     loop {
         let since = Instant::now();
-        let answer = service.get(&ALPHA, target).await;
+        let response = service.get(&ALPHA, target).await;
         assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
-        if answer.status == 200 {
+        if response.status == 200 {
             return;
         }
-        answer.assert_refused(503, "service_unavailable");
-        assert!(Instant::now() < deadline, "it does not serve again");
+        response.assert_rejected(503, "service_unavailable");
+        assert!(Instant::now() < deadline, "the service does not recover");
     }
 }
 
-/// Stops the sessions whose last statement is like this one, after a request that asks for it.
-async fn stopped_after(service: &Service, target: &str, statement: &str) -> SuspendedProcesses {
+/// Suspends the sessions whose last statement matches, after a request that executes it.
+async fn suspend_after(service: &Service, target: &str, statement: &str) -> SuspendedProcesses {
     let ask = async || {
         service.get(&ALPHA, target).await.assert_status(200);
     };
@@ -43,23 +43,23 @@ async fn stopped_after(service: &Service, target: &str, statement: &str) -> Susp
 
 /// REQ-12
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hung_backend_of_admission_is_left_behind() {
+async fn a_hung_backend_of_admission_is_abandoned() {
     let service = Service::start().await;
-    let _stopped = stopped_after(&service, ORGANIZATIONS, "WITH sent AS%").await;
+    let _suspended = suspend_after(&service, ORGANIZATIONS, "WITH sent AS%").await;
     let since = Instant::now();
-    let answers = join_all((0..10).map(|_| service.get(&ALPHA, ORGANIZATIONS))).await;
+    let responses = join_all((0..10).map(|_| service.get(&ALPHA, ORGANIZATIONS))).await;
     assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
-    for answer in answers {
-        let ok = answer.status == 200 || answer.code().as_deref() == Some("service_unavailable");
-        assert!(ok, "{} {:?}", answer.status, answer.body);
+    for response in responses {
+        let ok = response.status == 200 || response.code().as_deref() == Some("service_unavailable");
+        assert!(ok, "{} {:?}", response.status, response.body);
     }
     until_it_serves(&service, ORGANIZATIONS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_hung_backend_was_to_admit_another_one_admits() {
+async fn requests_on_a_hung_admission_backend_are_admitted_on_another() {
     let service = Service::start().await;
-    let _stopped = stopped_after(&service, ORGANIZATIONS, "WITH sent AS%").await;
+    let _suspended = suspend_after(&service, ORGANIZATIONS, "WITH sent AS%").await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
 }
 
@@ -67,12 +67,12 @@ async fn what_a_hung_backend_was_to_admit_another_one_admits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
     let service = Service::start().await;
-    // Whoever has asked for the keys' version asks again with the same connection.
-    let asked = "query LIKE 'SELECT version FROM directory_version%'";
-    let _stopped = SuspendedProcesses::sessions_after(&service.db, asked, async || {}).await;
+    // The poll of the keys' version always uses the same connection.
+    let polls = "query LIKE 'SELECT version FROM directory_version%'";
+    let _suspended = SuspendedProcesses::sessions_after(&service.db, polls, async || {}).await;
     let revoke = format!("UPDATE api_keys SET revoked_at = now() WHERE key_id = '{}'", DELTA.id);
     service.db.execute(&revoke, &[]).await.unwrap();
-    // Nothing but the look at the keys wants a connection until then: nobody else is to find out that it hangs.
+    // Only the poll needs a connection until then, so no other request discovers that the backend hangs.
     let forged = Request::get(HEALTH)
         .with("x-partner-signature", "sha256=00")
         .signed_by(&DELTA);
@@ -82,36 +82,36 @@ async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hung_backend_of_a_read_is_not_handed_to_the_next_one() {
+async fn a_hung_backend_of_a_read_is_not_reused() {
     let service = Service::start().await;
-    let stopped = stopped_after(&service, INSPECTIONS, "%FROM inspections%").await;
-    let mut refused = 0;
-    // More requests than the pool has connections: whichever of them comes first, each comes.
+    let suspended = suspend_after(&service, INSPECTIONS, "%FROM inspections%").await;
+    let mut rejected = 0;
+    // More requests than the pool has connections, so that each connection is used.
     for _ in 0..20 {
         let since = Instant::now();
-        let answer = service.get(&ALPHA, INSPECTIONS).await;
+        let response = service.get(&ALPHA, INSPECTIONS).await;
         assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
-        if answer.status != 200 {
-            answer.assert_refused(503, "service_unavailable");
-            refused += 1;
+        if response.status != 200 {
+            response.assert_rejected(503, "service_unavailable");
+            rejected += 1;
         }
     }
     assert!(
-        refused <= stopped.len(),
-        "{refused} requests met {} hung backends",
-        stopped.len()
+        rejected <= suspended.len(),
+        "{rejected} requests met {} hung backends",
+        suspended.len()
     );
 }
 
-/// Sends a request that is admitted only after a second, because nobody can connect to the database for so long; returns its
-/// answer, and how long it took.
+/// Sends a request that is admitted only after a second, because the database accepts no connections until then. Returns the
+/// response and its time.
 async fn admitted_late(
     cluster: &DurableCluster,
     service: &Service,
     nonce: &str,
     request: Request,
-) -> (Answer, Duration) {
-    // Whoever wants a connection, but for a session that reads reports, must make it anew.
+) -> (TestResponse, Duration) {
+    // End all sessions except those that read reports, so that connections have to be opened again.
     let end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
                WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND query NOT LIKE '%FROM inspections%'";
     let server = cluster.processes().await[0];
@@ -123,24 +123,24 @@ async fn admitted_late(
         drop(stopped);
     };
     let request = request.signed_by(&ALPHA).nonce(nonce);
-    let (answer, ()) = join(service.send(request), late).await;
+    let (response, ()) = join(service.send(request), late).await;
     let took = since.elapsed();
     assert!(service.knows_nonce(&ALPHA, nonce).await, "it was not admitted");
-    (answer, took)
+    (response, took)
 }
 
 /// REQ-12
 #[tokio::test(flavor = "multi_thread")]
-async fn what_admission_took_of_a_requests_time_nothing_after_it_has_again() {
-    /// Each on its own, admission and what came after it took 2.6 s here.
+async fn the_time_of_admission_counts_against_the_request_deadline() {
+    /// With separate deadlines, admission and the following waits took 2.6 s here.
     const TOGETHER: Duration = Duration::from_millis(2_300);
     in_time(TOGETHER, async || {
         let cluster = DurableCluster::start().await;
         let service = Service::start_on(cluster.config()).await;
-        let _hung = stopped_after(&service, INSPECTIONS, "%FROM inspections%").await;
+        let _hung = suspend_after(&service, INSPECTIONS, "%FROM inspections%").await;
         let read = Request::get(INSPECTIONS);
-        let (answer, took) = admitted_late(&cluster, &service, "a-read-admitted-late", read).await;
-        answer.assert_refused(503, "service_unavailable");
+        let (response, took) = admitted_late(&cluster, &service, "a-read-admitted-late", read).await;
+        response.assert_rejected(503, "service_unavailable");
         took
     })
     .await;
@@ -152,8 +152,8 @@ async fn what_admission_took_of_a_requests_time_nothing_after_it_has_again() {
         let hold = "BEGIN; SELECT FROM inspections FOR UPDATE";
         holder.batch_execute(hold).await.unwrap();
         let write = Request::post(MEASUREMENTS, package("M-1", "35 OPN 205"));
-        let (answer, took) = admitted_late(&cluster, &service, "a-write-admitted-late", write).await;
-        answer.assert_refused(503, "service_unavailable");
+        let (response, took) = admitted_late(&cluster, &service, "a-write-admitted-late", write).await;
+        response.assert_rejected(503, "service_unavailable");
         took
     })
     .await;
@@ -161,7 +161,7 @@ async fn what_admission_took_of_a_requests_time_nothing_after_it_has_again() {
 
 /// REQ-12, KEY-8, KEY-9
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_database_is_frozen_every_answer_comes_in_time_and_only_health_is_good() {
+async fn while_the_database_hangs_every_response_is_timely_and_only_health_succeeds() {
     let cluster = DurableCluster::start().await;
     let service = Service::start_on(cluster.config()).await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
@@ -169,8 +169,8 @@ async fn while_the_database_is_frozen_every_answer_comes_in_time_and_only_health
         .measure(&ALPHA, package("M-0", "34 ABC 123"))
         .await
         .assert_status(201);
-    let frozen = SuspendedProcesses::processes(cluster.processes().await);
-    // Long enough for the keys to be out of date in the midst of it.
+    let suspended_cluster = SuspendedProcesses::processes(cluster.processes().await);
+    // Long enough for the keys to become stale in the meantime.
     let deadline = Instant::now() + Duration::from_secs(8);
     let mut stale = false;
     while Instant::now() < deadline && !stale {
@@ -181,15 +181,18 @@ async fn while_the_database_is_frozen_every_answer_comes_in_time_and_only_health
             service.get(&ALPHA, HEALTH),
         );
         assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
-        read.assert_refused(503, "service_unavailable");
-        write.assert_refused(503, "service_unavailable");
+        read.assert_rejected(503, "service_unavailable");
+        write.assert_rejected(503, "service_unavailable");
         health.assert_status(200);
-        // Nobody can say any more which keys are in force.
+        // It is no longer known which keys are active.
         stale = service.get(&REVOKED, ORGANIZATIONS).await.status == 503;
     }
-    assert!(stale, "keys that nobody has looked at for over 5 s were relied on");
+    assert!(
+        stale,
+        "keys that were not compared with the database for over 5 s were used"
+    );
     service.get(&ALPHA, HEALTH).await.assert_status(200);
-    drop(frozen);
+    drop(suspended_cluster);
     until_it_serves(&service, ORGANIZATIONS).await;
     let again = service.measure(&ALPHA, package("M-1", "34 ABC 123")).await;
     assert!(again.status.is_success(), "{}", again.status);

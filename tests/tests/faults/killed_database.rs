@@ -1,9 +1,9 @@
-//! The database's server is killed and restarted.
+//! The database server is killed and restarted.
 
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use partner_api_tests::{ALPHA, Answer, Request, Service};
+use partner_api_tests::{ALPHA, Request, Service, TestResponse};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -15,7 +15,7 @@ const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
 /// SVC-2
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_outlives_a_killed_database() {
+async fn acknowledged_writes_survive_a_killed_database() {
     let mut cluster = DurableCluster::start().await;
     let service = Service::start_on(cluster.config()).await;
     let post = |body: String| Request::post(MEASUREMENTS, body).signed_by(&ALPHA);
@@ -31,7 +31,7 @@ async fn what_was_answered_outlives_a_killed_database() {
             201,
         ),
         (
-            post(package("M-2", "no plate")).nonce("of-a-refused-one-before-it"),
+            post(package("M-2", "no plate")).nonce("of-a-rejected-one-before-it"),
             400,
         ),
     ];
@@ -42,10 +42,10 @@ async fn what_was_answered_outlives_a_killed_database() {
     drop(service);
     cluster.restart().await;
 
-    // A service that remembers nothing itself.
+    // A new service without anything in memory.
     let service = Service::start_on(cluster.config()).await;
     for (request, _) in requests {
-        service.send(request).await.assert_refused(401, "replay_detected");
+        service.send(request).await.assert_rejected(401, "replay_detected");
     }
     let records = service
         .rows("SELECT external_id, status, convert_from(raw, 'UTF8') AS raw FROM measurements")
@@ -63,7 +63,7 @@ async fn what_was_answered_outlives_a_killed_database() {
 
 /// REQ-12, KEY-9
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_goes_on_while_its_database_is_gone_and_when_it_is_back() {
+async fn a_service_survives_the_loss_of_its_database_and_recovers() {
     let mut cluster = DurableCluster::start().await;
     let service = Service::start_on(cluster.config()).await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
@@ -74,13 +74,13 @@ async fn a_service_goes_on_while_its_database_is_gone_and_when_it_is_back() {
     service
         .send(health.clone())
         .await
-        .assert_refused(401, "replay_detected");
+        .assert_rejected(401, "replay_detected");
     let read = service.get(&ALPHA, ORGANIZATIONS).await;
-    read.assert_refused(503, "service_unavailable");
+    read.assert_rejected(503, "service_unavailable");
     let write = service.measure(&ALPHA, package("M-1", "35 OPN 205")).await;
-    write.assert_refused(503, "service_unavailable");
-    for answer in [read, write] {
-        let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    write.assert_rejected(503, "service_unavailable");
+    for response in [read, write] {
+        let seconds: u64 = response.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=60).contains(&seconds), "{seconds} s");
     }
 
@@ -92,42 +92,42 @@ async fn a_service_goes_on_while_its_database_is_gone_and_when_it_is_back() {
         .measure(&ALPHA, package("M-1", "35 OPN 205"))
         .await
         .assert_status(201);
-    service.send(health).await.assert_refused(401, "replay_detected");
+    service.send(health).await.assert_rejected(401, "replay_detected");
 }
 
-/// Sends a package once more, and as often as it is told to: a database that has just come back may still be slow.
-async fn again(service: &Service, external_id: &str) -> Answer {
+/// Sends a package again until the status is not 503, because a database that has just restarted may be slow.
+async fn retry(service: &Service, external_id: &str) -> TestResponse {
     loop {
-        let answer = service.measure(&ALPHA, package(external_id, "34 ABC 123")).await;
-        if answer.status != 503 {
-            return answer;
+        let response = service.measure(&ALPHA, package(external_id, "34 ABC 123")).await;
+        if response.status != 503 {
+            return response;
         }
     }
 }
 
 /// SVC-2
 #[tokio::test(flavor = "multi_thread")]
-async fn no_recorded_package_is_lost_when_the_database_is_killed_in_the_middle() {
+async fn no_recorded_package_is_lost_when_the_database_is_killed_under_load() {
     let mut cluster = DurableCluster::start().await;
     let service = Service::start_on(cluster.config()).await;
-    let (answered, mut answers) = mpsc::unbounded_channel();
+    let (answered, mut responses) = mpsc::unbounded_channel();
     let station = async |number: usize| {
         let mut recorded = BTreeMap::new();
         for measurement in 0.. {
             let external_id = format!("S{number}-{measurement}");
-            let answer = service.measure(&ALPHA, package(&external_id, "34 ABC 123")).await;
-            if answer.status != 201 {
-                answer.assert_refused(503, "service_unavailable");
+            let response = service.measure(&ALPHA, package(&external_id, "34 ABC 123")).await;
+            if response.status != 201 {
+                response.assert_rejected(503, "service_unavailable");
                 return (recorded, external_id);
             }
-            recorded.insert(external_id, answer.json()["data"]["measurement_id"].clone());
+            recorded.insert(external_id, response.json()["data"]["measurement_id"].clone());
             let _ = answered.send(());
         }
         unreachable!("the database is killed");
     };
     let killer = async {
         for _ in 0..20 {
-            answers.recv().await.unwrap();
+            responses.recv().await.unwrap();
         }
         cluster.kill().await;
     };
@@ -139,20 +139,20 @@ async fn no_recorded_package_is_lost_when_the_database_is_killed_in_the_middle()
     for (recorded, uncertain) in stations {
         assert!(!recorded.is_empty());
         for (external_id, id) in recorded {
-            let answer = again(&service, &external_id).await;
+            let response = retry(&service, &external_id).await;
             assert_eq!(
-                answer.assert_status(200).json()["data"]["measurement_id"],
+                response.assert_status(200).json()["data"]["measurement_id"],
                 id,
                 "{external_id}"
             );
         }
-        // Recorded or not: sent again, it is there once.
-        let answer = again(&service, &uncertain).await;
-        assert!(answer.status.is_success(), "{}", answer.status);
-        let there = format!("measurements WHERE external_id = '{uncertain}'");
+        // Whether it was recorded or not, after a retry it is recorded once.
+        let response = retry(&service, &uncertain).await;
+        assert!(response.status.is_success(), "{}", response.status);
+        let recorded = format!("measurements WHERE external_id = '{uncertain}'");
         let db = partner_api_tests::cluster::connect(&cluster.config()).await;
         let count: i64 = db
-            .query_one(&format!("SELECT count(*) FROM {there}"), &[])
+            .query_one(&format!("SELECT count(*) FROM {recorded}"), &[])
             .await
             .unwrap()
             .get(0);

@@ -1,19 +1,19 @@
-//! Another session has locked what a request needs.
+//! Tables and rows that another session has locked.
 
 use std::time::{Duration, Instant};
 
 use futures::future::{join, join_all};
-use partner_api_tests::{ALPHA, Answer, Service, cluster};
+use partner_api_tests::{ALPHA, Service, TestResponse, cluster};
 
 use partner_api_tests::measurements::package;
 
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
-/// More than the wait for a connection (0.25 s), for a lock (3 s) and for a statement (5 s) together.
+/// More than the sum of the timeouts for a connection (0.25 s), a lock (3 s) and a statement (5 s).
 const BOUND: Duration = Duration::from_secs(9);
 
-/// A session that holds a table against everybody until it ends.
+/// A session that locks a table until it ends.
 async fn lock(service: &Service, table: &str) -> tokio_postgres::Client {
     let client = cluster::connect(&service.database()).await;
     client
@@ -23,7 +23,7 @@ async fn lock(service: &Service, table: &str) -> tokio_postgres::Client {
     client
 }
 
-/// Waits until so many sessions wait for a lock.
+/// Waits until this many sessions wait for a lock.
 async fn until_they_wait(service: &Service, sessions: i64) {
     service
         .eventually(async || {
@@ -34,17 +34,17 @@ async fn until_they_wait(service: &Service, sessions: i64) {
 }
 
 #[track_caller]
-fn assert_all_unavailable(answers: &[Answer], since: Instant) {
-    for answer in answers {
-        answer.assert_refused(503, "service_unavailable");
-        assert!(answer.header("retry-after").is_some());
+fn assert_all_unavailable(responses: &[TestResponse], since: Instant) {
+    for response in responses {
+        response.assert_rejected(503, "service_unavailable");
+        assert!(response.header("retry-after").is_some());
     }
     assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
 }
 
 /// REQ-12
 #[tokio::test(flavor = "multi_thread")]
-async fn behind_a_locked_table_nobody_waits_for_long() {
+async fn a_locked_table_delays_no_request_for_long() {
     let service = Service::start().await;
     let holder = lock(&service, "measurements").await;
     let since = Instant::now();
@@ -54,12 +54,12 @@ async fn behind_a_locked_table_nobody_waits_for_long() {
     let writes = join_all(packages.iter().map(|body| service.measure(&ALPHA, body.clone())));
     let reads = async {
         until_they_wait(&service, 1).await;
-        // Only who writes waits.
+        // Only writes wait.
         service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
         service.get(&ALPHA, HEALTH).await.assert_status(200);
     };
-    let (answers, ()) = join(writes, reads).await;
-    assert_all_unavailable(&answers, since);
+    let (responses, ()) = join(writes, reads).await;
+    assert_all_unavailable(&responses, since);
 
     holder.batch_execute("ROLLBACK").await.unwrap();
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
@@ -68,7 +68,7 @@ async fn behind_a_locked_table_nobody_waits_for_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn behind_a_locked_report_nobody_waits_for_long() {
+async fn a_locked_report_delays_no_request_for_long() {
     let service = Service::start().await;
     let holder = cluster::connect(&service.database()).await;
     holder
@@ -76,9 +76,9 @@ async fn behind_a_locked_report_nobody_waits_for_long() {
         .await
         .unwrap();
     let since = Instant::now();
-    let answer = service.measure(&ALPHA, package("M-1", "35 OPN 205")).await;
-    assert_all_unavailable(&[answer], since);
-    // Another plate has nothing to do with it.
+    let response = service.measure(&ALPHA, package("M-1", "35 OPN 205")).await;
+    assert_all_unavailable(&[response], since);
+    // Another plate is not affected.
     service
         .measure(&ALPHA, package("M-2", "34 ABC 123"))
         .await
@@ -92,12 +92,12 @@ async fn behind_a_locked_report_nobody_waits_for_long() {
 
 /// REQ-12, KEY-9
 #[tokio::test(flavor = "multi_thread")]
-async fn where_admission_is_held_up_nobody_waits_for_long() {
+async fn blocked_admission_delays_no_request_for_long() {
     let service = Service::start().await;
     let holder = lock(&service, "rate_windows").await;
     let since = Instant::now();
-    let answers = join_all((0..20).map(|_| service.get(&ALPHA, ORGANIZATIONS))).await;
-    assert_all_unavailable(&answers, since);
+    let responses = join_all((0..20).map(|_| service.get(&ALPHA, ORGANIZATIONS))).await;
+    assert_all_unavailable(&responses, since);
     service.get(&ALPHA, HEALTH).await.assert_status(200);
     holder.batch_execute("ROLLBACK").await.unwrap();
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);

@@ -1,12 +1,11 @@
 //! Failures of what the service needs. `docs/faults.md` lists them with their mitigations and tests.
 
-// A test says what is wrong by panicking.
+// Tests report failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod crowding;
 mod durable_cluster;
 mod failing_handler;
-mod heard_changes;
 mod hung_backends;
 mod killed_database;
 mod locked_tables;

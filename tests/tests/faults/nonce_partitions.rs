@@ -1,14 +1,16 @@
-//! The partitions of the table of nonces are created and dropped while it is used.
+//! The partitions of the nonce table are created and dropped while it is in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use partner_api::admission::nonces::{BUCKET, PARTITIONS};
+use partner_api::request_log::Reason;
 use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::{ALPHA, Request, Service, cluster};
 
 use partner_api_tests::measurements::{MEASUREMENTS, package};
+use partner_api_tests::request_log::Log;
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
@@ -23,7 +25,7 @@ fn maintenance(service: &Service) -> Pool {
     .unwrap()
 }
 
-/// The bucket of now, by the database's clock.
+/// The current bucket by the database's clock.
 async fn bucket(service: &Service) -> i64 {
     let now = format!(
         "SELECT floor(extract(epoch FROM clock_timestamp()) / {})::bigint",
@@ -33,7 +35,7 @@ async fn bucket(service: &Service) -> i64 {
 }
 
 /// Makes the partition of a bucket that has passed, as it was when it was now.
-async fn make_partition(service: &Service, bucket: i64) {
+async fn create_partition(service: &Service, bucket: i64) {
     let make = format!(
         "CREATE TABLE used_nonces_{bucket} PARTITION OF used_nonces FOR VALUES FROM ({bucket}) TO ({})",
         bucket + 1
@@ -41,27 +43,27 @@ async fn make_partition(service: &Service, bucket: i64) {
     service.db.batch_execute(&make).await.unwrap();
 }
 
-/// The buckets that have a partition, and the tables of nonces that are none.
+/// The buckets that have a partition, and the nonce tables that are not attached.
 async fn partitions(service: &Service) -> (Vec<i64>, Vec<String>) {
     let tables =
         "SELECT relname, relispartition FROM pg_class WHERE relkind = 'r' AND relname ~ '^used_nonces_' ORDER BY 1";
-    let (mut attached, mut loose) = (Vec::new(), Vec::new());
+    let (mut attached, mut detached) = (Vec::new(), Vec::new());
     for row in service.db.query(tables, &[]).await.unwrap() {
         let name: String = row.get(0);
         match row.get(1) {
             true => attached.push(name.trim_start_matches("used_nonces_").parse().unwrap()),
-            false => loose.push(name),
+            false => detached.push(name),
         }
     }
-    (attached, loose)
+    (attached, detached)
 }
 
 #[tokio::test]
-async fn partitions_are_made_for_an_hour_ahead_and_dropped_when_nobody_needs_them() {
+async fn nonce_partitions_are_created_an_hour_ahead_and_dropped_when_unused() {
     let service = Service::start().await;
     let now = bucket(&service).await;
     let ahead: Vec<i64> = (now..=now + 6).collect();
-    // What the template was made with may be older.
+    // The partitions of the template may be older.
     for gone in [now + 3, now + 6] {
         service
             .db
@@ -70,13 +72,13 @@ async fn partitions_are_made_for_an_hour_ahead_and_dropped_when_nobody_needs_the
             .unwrap();
     }
     for old in [now - 200, now - 2] {
-        make_partition(&service, old).await;
+        create_partition(&service, old).await;
         let used = format!("INSERT INTO used_nonces VALUES ({old}, gen_random_uuid())");
         service.db.execute(&used, &[]).await.unwrap();
     }
     for _ in 0..2 {
-        PARTITIONS.look_after(&maintenance(&service)).await.unwrap();
-        let (attached, loose) = partitions(&service).await;
+        PARTITIONS.maintain(&maintenance(&service)).await.unwrap();
+        let (attached, detached) = partitions(&service).await;
         assert!(
             ahead.iter().all(|bucket| attached.contains(bucket)),
             "{attached:?}, now {now}"
@@ -85,14 +87,14 @@ async fn partitions_are_made_for_an_hour_ahead_and_dropped_when_nobody_needs_the
             attached.iter().all(|bucket| *bucket >= now - 1),
             "{attached:?}, now {now}"
         );
-        assert_eq!(loose, Vec::<String>::new());
+        assert_eq!(detached, Vec::<String>::new());
     }
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
 }
 
-/// A replica that starts serves nothing while another one is still making the partitions of now.
+/// While another replica is creating the current partitions, a starting replica waits.
 #[tokio::test]
-async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() {
+async fn a_replica_serves_nothing_before_the_nonce_partitions_exist() {
     let service = Service::start().await;
     for table in partitions(&service).await.0 {
         let drop = format!("DROP TABLE used_nonces_{table}");
@@ -104,7 +106,7 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
     let now = bucket(&service).await;
     let is_made = AtomicBool::new(false);
     let other_replica = async {
-        // By then the one that starts has found the lock taken, and comes again.
+        // By then the starting replica has found the lock taken and retries.
         service
             .eventually(async || {
                 let looks = "SELECT count(*) > 0 FROM pg_stat_activity
@@ -114,7 +116,7 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
             })
             .await;
         for bucket in now..=now + 2 {
-            make_partition(&service, bucket).await;
+            create_partition(&service, bucket).await;
         }
         is_made.store(true, Ordering::Release);
     };
@@ -129,40 +131,40 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
 }
 
 #[tokio::test]
-async fn the_last_bucket_is_kept() {
+async fn the_previous_bucket_is_kept() {
     let service = Service::start().await;
     let before = bucket(&service).await - 1;
     if !partitions(&service).await.0.contains(&before) {
-        make_partition(&service, before).await;
+        create_partition(&service, before).await;
     }
-    PARTITIONS.look_after(&maintenance(&service)).await.unwrap();
+    PARTITIONS.maintain(&maintenance(&service)).await.unwrap();
     if bucket(&service).await == before + 1 {
         assert!(partitions(&service).await.0.contains(&before));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
+async fn an_open_transaction_and_partition_maintenance_do_not_block_each_other() {
     let service = Service::start().await;
     let now = bucket(&service).await;
-    make_partition(&service, now - 9).await;
+    create_partition(&service, now - 9).await;
     service
         .db
         .batch_execute(&format!("DROP TABLE used_nonces_{}", now + 6))
         .await
         .unwrap();
-    // As a write that is still at work.
+    // An unfinished write.
     let writer = cluster::connect(&service.database()).await;
     let held_open = "00000000-0000-0000-0000-00000000000a";
     let insert = format!("BEGIN; INSERT INTO used_nonces VALUES ({now}, '{held_open}'), ({now} + 1, '{held_open}')");
     writer.batch_execute(&insert).await.unwrap();
 
     let pool = maintenance(&service);
-    let looking = tokio::spawn({
+    let maintaining = tokio::spawn({
         let pool = pool.clone();
-        async move { PARTITIONS.look_after(&pool).await }
+        async move { PARTITIONS.maintain(&pool).await }
     });
-    // The coming partition is there though the writer is not done, and requests pass meanwhile.
+    // The next partition is created although the writer is not finished, and requests succeed in the meantime.
     service
         .eventually(async || partitions(&service).await.0.contains(&(now + 6)))
         .await;
@@ -175,18 +177,18 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
             .measure(&ALPHA, package("M-1", "35 OPN 205"))
             .await
             .assert_status(201);
-        // Another replica leaves it to the one that is at it.
-        PARTITIONS.look_after(&pool).await.unwrap();
+        // Another replica skips the maintenance that is already running.
+        PARTITIONS.maintain(&pool).await.unwrap();
         assert!(partitions(&service).await.0.contains(&(now - 9)));
         writer.batch_execute("COMMIT").await.unwrap();
     };
-    // The maintenance that holds its lock gives up after 5 s: what waited for it would take that long.
+    // The running maintenance times out after 5 s. A request that waited for it would take that long.
     tokio::time::timeout(Duration::from_secs(4), requests)
         .await
-        .expect("nothing waits for the maintenance");
-    if looking.await.unwrap().is_err() {
-        // On a busy machine the writer may have outlasted its patience.
-        PARTITIONS.look_after(&pool).await.unwrap();
+        .expect("a request waited for the maintenance");
+    if maintaining.await.unwrap().is_err() {
+        // On a busy machine the maintenance may have timed out before the writer committed.
+        PARTITIONS.maintain(&pool).await.unwrap();
     }
     assert!(!partitions(&service).await.0.contains(&(now - 9)));
     assert_eq!(
@@ -198,45 +200,45 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
 }
 
 #[tokio::test]
-async fn what_was_cut_short_is_finished_the_next_time() {
+async fn interrupted_partition_maintenance_is_completed_by_the_next_run() {
     let service = Service::start().await;
     let now = bucket(&service).await;
-    make_partition(&service, now - 9).await;
-    make_partition(&service, now - 8).await;
-    // Detached, but not dropped any more.
-    let loose = format!("CREATE TABLE used_nonces_{} (LIKE used_nonces)", now - 7);
-    service.db.batch_execute(&loose).await.unwrap();
-    // A reader of everything, as a backup is, outlasts the maintenance: the first detaching is left half-done.
+    create_partition(&service, now - 9).await;
+    create_partition(&service, now - 8).await;
+    // A table that was detached but not dropped.
+    let detached = format!("CREATE TABLE used_nonces_{} (LIKE used_nonces)", now - 7);
+    service.db.batch_execute(&detached).await.unwrap();
+    // A long reader, such as a backup, makes the maintenance time out, and the first detach stays pending.
     let reader = cluster::connect(&service.database()).await;
     reader
         .batch_execute("BEGIN; SELECT count(*) FROM used_nonces")
         .await
         .unwrap();
-    PARTITIONS.look_after(&maintenance(&service)).await.unwrap_err();
-    let half_done = "pg_inherits WHERE inhparent = 'used_nonces'::regclass AND inhdetachpending";
-    assert_eq!(service.count(half_done).await, 1);
+    PARTITIONS.maintain(&maintenance(&service)).await.unwrap_err();
+    let pending_detach = "pg_inherits WHERE inhparent = 'used_nonces'::regclass AND inhdetachpending";
+    assert_eq!(service.count(pending_detach).await, 1);
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
     reader.batch_execute("COMMIT").await.unwrap();
 
-    PARTITIONS.look_after(&maintenance(&service)).await.unwrap();
-    let (attached, loose) = partitions(&service).await;
+    PARTITIONS.maintain(&maintenance(&service)).await.unwrap();
+    let (attached, detached) = partitions(&service).await;
     assert!(
         attached.iter().all(|bucket| *bucket >= now - 1),
         "{attached:?}, now {now}"
     );
-    assert_eq!(loose, Vec::<String>::new());
+    assert_eq!(detached, Vec::<String>::new());
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
 }
 
 #[tokio::test]
-async fn a_nonce_of_one_bucket_is_refused_in_the_next_one() {
+async fn a_nonce_of_one_bucket_is_rejected_in_the_next_one() {
     let service = Service::start().await;
     loop {
         let now = bucket(&service).await;
         if !partitions(&service).await.0.contains(&(now - 1)) {
-            make_partition(&service, now - 1).await;
+            create_partition(&service, now - 1).await;
         }
-        // As a service leaves it that admits in the middle of the bucket before: there, and nowhere else.
+        // The nonces of requests that were admitted in the middle of the previous bucket are only in that bucket.
         let used = format!(
             "INSERT INTO used_nonces SELECT {now} - 1, substr(encode(sha256(convert_to('{}', 'UTF8') || '\\x00' || nonce::bytea), \
              'hex'), 1, 32)::uuid FROM unnest(ARRAY['in-the-bucket-before-read', 'in-the-bucket-before-write']) AS nonce \
@@ -250,13 +252,103 @@ async fn a_nonce_of_one_bucket_is_refused_in_the_next_one() {
         let write = Request::post(MEASUREMENTS, package("M-1", "35 OPN 205"))
             .signed_by(&ALPHA)
             .nonce("in-the-bucket-before-write");
-        let answers = [service.send(read).await, service.send(write).await];
-        // Once in a blue moon the next bucket began meanwhile.
+        let responses = [service.send(read).await, service.send(write).await];
+        // In rare cases the next bucket has begun in the meantime.
         if bucket(&service).await == now {
-            for answer in answers {
-                answer.assert_refused(401, "replay_detected");
+            for response in responses {
+                response.assert_rejected(401, "replay_detected");
             }
             return;
         }
     }
+}
+
+/// SQL for the digest of a nonce of [`ALPHA`], as admission stores it.
+fn digest(nonce: &str) -> String {
+    format!(
+        "substr(encode(sha256(convert_to('{}', 'UTF8') || '\\x00' || '{nonce}'::bytea), 'hex'), 1, 32)::uuid",
+        ALPHA.id
+    )
+}
+
+/// KEY-6: a step back of the clock leaves nonces in later buckets.
+#[tokio::test]
+async fn a_nonce_stays_used_after_the_databases_clock_stepped_back() {
+    let service = Service::start().await;
+    loop {
+        let now = bucket(&service).await;
+        for later in [1, 2] {
+            let nonce = format!("used-before-the-step-{later}");
+            let used = format!(
+                "INSERT INTO used_nonces VALUES ({now} + {later}, {}) ON CONFLICT DO NOTHING",
+                digest(&nonce)
+            );
+            service.db.execute(&used, &[]).await.unwrap();
+        }
+        let mut responses = Vec::new();
+        for later in [1, 2] {
+            let replay = Request::get(ORGANIZATIONS)
+                .signed_by(&ALPHA)
+                .nonce(&format!("used-before-the-step-{later}"));
+            responses.push(service.send(replay).await);
+        }
+        // In rare cases the next bucket has begun in the meantime.
+        if bucket(&service).await == now {
+            for response in responses {
+                response.assert_rejected(401, "replay_detected");
+            }
+            service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+            return;
+        }
+    }
+}
+
+/// KEY-6
+#[tokio::test]
+async fn nothing_is_admitted_after_a_larger_step_back_until_the_clock_is_correct() {
+    let service = Service::start().await;
+    let now = bucket(&service).await;
+    let used = format!("INSERT INTO used_nonces VALUES ({now} + 4, gen_random_uuid())");
+    service.db.execute(&used, &[]).await.unwrap();
+    let request = || {
+        Request::get(ORGANIZATIONS)
+            .signed_by(&ALPHA)
+            .nonce("sent-during-the-step")
+    };
+    let response = service.send(request()).await;
+    response.assert_rejected(503, "service_unavailable");
+    Log::of(&service)
+        .assert_reason(&response, Reason::AdmissionClockBehind)
+        .await;
+    let recorded = format!("used_nonces WHERE digest = {}", digest("sent-during-the-step"));
+    assert_eq!(service.count(&recorded).await, 0);
+
+    let corrected = format!("DELETE FROM used_nonces WHERE bucket = {now} + 4");
+    service.db.execute(&corrected, &[]).await.unwrap();
+    // The request was not admitted, so its nonce may be used.
+    service.send(request()).await.assert_status(200);
+    service.send(request()).await.assert_rejected(401, "replay_detected");
+}
+
+/// KEY-7
+#[tokio::test]
+async fn the_nonce_of_a_request_that_was_not_admitted_can_be_used_again() {
+    let service = Service::start().await;
+    let lock = cluster::connect(&service.database()).await;
+    lock.batch_execute("BEGIN; LOCK TABLE used_nonces").await.unwrap();
+    let request = || {
+        Request::get(ORGANIZATIONS)
+            .signed_by(&ALPHA)
+            .nonce("sent-during-the-lock")
+    };
+    service
+        .send(request())
+        .await
+        .assert_rejected(503, "service_unavailable");
+    // The attempts end at their lock timeout; one that got the lock would record the nonce.
+    let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    service.eventually(async || service.count(waiting).await == 0).await;
+    lock.batch_execute("ROLLBACK").await.unwrap();
+    service.send(request()).await.assert_status(200);
+    service.send(request()).await.assert_rejected(401, "replay_detected");
 }

@@ -3,30 +3,30 @@
 use std::time::{Duration, Instant};
 
 use futures::future::{join, join_all};
-use partner_api_tests::{ALPHA, Answer, BETA, DELTA, Request, Service, cluster};
+use partner_api_tests::{ALPHA, BETA, DELTA, Request, Service, TestResponse, cluster};
 
 use partner_api_tests::measurements::{MEASUREMENTS, package};
 
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
-/// How often something is used at once, and how often that is tried.
+/// The number of concurrent uses, and of rounds.
 const USES: usize = 100;
 const ROUNDS: usize = 5;
 
-/// How often what a slow machine turned away comes again.
+/// The number of attempts for a request that a slow machine rejects with 503.
 const ATTEMPTS: usize = 6;
 
-/// More than any request may wait for the database (1.8 s), on a machine that has other tests to run.
+/// More than any request may wait for the database (1.8 s), because the machine runs other tests.
 const BOUND: Duration = Duration::from_secs(8);
 
-/// The plate of a report that somebody has locked, and one of none.
+/// The plate of a locked report, and one without a report.
 const LOCKED: &str = "35 OPN 205";
 const FREE: &str = "34 ABC 123";
 
 /// KEY-6, SVC-3
 #[tokio::test]
-async fn a_nonce_of_a_write_is_used_up_for_every_replica() {
+async fn a_nonce_of_a_write_is_consumed_on_every_replica() {
     let service = Service::start().await;
     let replica = service.replica().await;
     for (number, (external_id, plate, status)) in [
@@ -41,16 +41,16 @@ async fn a_nonce_of_a_write_is_used_up_for_every_replica() {
             .signed_by(&ALPHA)
             .nonce(&format!("of-a-write-number-{number}"));
         service.send(request.clone()).await.assert_status(status);
-        replica.send(request).await.assert_refused(401, "replay_detected");
+        replica.send(request).await.assert_rejected(401, "replay_detected");
     }
 }
 
 /// KEY-9
 #[tokio::test]
-async fn a_nonce_of_health_is_recorded_behind_its_answer() {
+async fn a_nonce_of_health_is_recorded_after_the_response() {
     let service = Service::start().await;
     let replica = service.replica().await;
-    let nonce = "recorded-behind-the-answer";
+    let nonce = "recorded-after-the-response";
     service
         .send(Request::get(HEALTH).signed_by(&ALPHA).nonce(nonce))
         .await
@@ -58,8 +58,8 @@ async fn a_nonce_of_health_is_recorded_behind_its_answer() {
     service
         .eventually(async || service.count("used_nonces").await >= 1)
         .await;
-    let elsewhere = Request::get(ORGANIZATIONS).signed_by(&ALPHA).nonce(nonce);
-    replica.send(elsewhere).await.assert_refused(401, "replay_detected");
+    let read = Request::get(ORGANIZATIONS).signed_by(&ALPHA).nonce(nonce);
+    replica.send(read).await.assert_rejected(401, "replay_detected");
 }
 
 /// LIM-1, SVC-3
@@ -78,14 +78,14 @@ async fn a_limit_is_exact_among_reads_and_writes_of_two_replicas() {
             service.get(&DELTA, ORGANIZATIONS).await
         }
     };
-    let answers = join_all((0..30).map(send)).await;
-    let passed = answers.iter().filter(|answer| answer.status.is_success()).count();
-    let refused = answers
+    let responses = join_all((0..30).map(send)).await;
+    let passed = responses.iter().filter(|response| response.status.is_success()).count();
+    let rejected = responses
         .iter()
-        .filter(|answer| answer.code().as_deref() == Some("rate_limited"))
+        .filter(|response| response.code().as_deref() == Some("rate_limited"))
         .count();
-    assert_eq!((passed, refused), (10, 20));
-    let recorded = answers.iter().filter(|answer| answer.status == 201).count();
+    assert_eq!((passed, rejected), (10, 20));
+    let recorded = responses.iter().filter(|response| response.status == 201).count();
     assert_eq!(service.count("measurements").await, i64::try_from(recorded).unwrap());
 }
 
@@ -101,8 +101,8 @@ async fn each_nonce_and_each_external_id_has_one_winner_among_four_replicas() {
     contest(4).await;
 }
 
-/// Each nonce and each `external_id` is used a hundred times at once, all over the replicas and among other traffic, while a
-/// transaction that never ends holds what a replica in the midst of a write would hold.
+/// Uses each nonce and each `external_id` a hundred times concurrently on all replicas, together with other traffic.
+/// Meanwhile, an open transaction holds the locks that a replica holds during a write.
 async fn contest(replicas: usize) {
     let first = Service::start().await;
     let others = join_all((1..replicas).map(|_| first.replica())).await;
@@ -120,8 +120,8 @@ async fn contest(replicas: usize) {
         .unwrap();
 
     for round in 0..ROUNDS {
-        // Reads and writes alike, of which the winner's alone is recorded.
-        undisturbed(async |attempt| {
+        // Reads and writes; only the winner's write is recorded.
+        repeat_until_undisturbed(async |attempt| {
             let name = format!("{round}-{attempt}");
             let nonce = format!("contested-in-round-{name}");
             let uses = join_all((0..USES).map(async |number| {
@@ -129,74 +129,80 @@ async fn contest(replicas: usize) {
                     0 => Request::get(ORGANIZATIONS),
                     _ => Request::post(MEASUREMENTS, package(&format!("N-{name}-{number}"), FREE)),
                 };
-                timely(of(number), request.signed_by(&ALPHA).nonce(&nonce)).await
+                send_in_time(of(number), request.signed_by(&ALPHA).nonce(&nonce)).await
             }));
-            let (answers, ()) = join(uses, mixed(&of, &format!("nonce-{name}"))).await;
+            let (responses, ()) = join(uses, other_traffic(&of, &format!("nonce-{name}"))).await;
             assert!(first.knows_nonce(&ALPHA, &nonce).await);
             let recorded = format!("measurements WHERE external_id LIKE 'N-{name}-%'");
-            let created = i64::from(answers.iter().any(|answer| answer.status == 201));
+            let created = i64::from(responses.iter().any(|response| response.status == 201));
             let recorded = first.count(&recorded).await;
             assert!(
-                recorded == created || (turned_away(&answers) && recorded == 1),
+                recorded == created || (any_unavailable(&responses) && recorded == 1),
                 "{recorded}"
             );
-            let won = answers.iter().filter(|answer| answer.status.is_success()).count();
-            for answer in answers.iter().filter(|answer| answer.status.is_client_error()) {
-                answer.assert_refused(401, "replay_detected");
+            let won = responses.iter().filter(|response| response.status.is_success()).count();
+            for response in responses.iter().filter(|response| response.status.is_client_error()) {
+                response.assert_rejected(401, "replay_detected");
             }
-            (won, answers)
+            (won, responses)
         })
         .await;
-        undisturbed(async |attempt| {
+        repeat_until_undisturbed(async |attempt| {
             let name = format!("{round}-{attempt}");
             let external_id = format!("contested-{name}");
             let uses = join_all((0..USES).map(async |number| {
                 let request = Request::post(MEASUREMENTS, package(&external_id, FREE));
-                timely(of(number), request.signed_by(&ALPHA)).await
+                send_in_time(of(number), request.signed_by(&ALPHA)).await
             }));
-            let (answers, ()) = join(uses, mixed(&of, &format!("external-{name}"))).await;
+            let (responses, ()) = join(uses, other_traffic(&of, &format!("external-{name}"))).await;
             let recorded = format!("measurements WHERE external_id = '{external_id}'");
             assert_eq!(first.count(&recorded).await, 1);
-            let won = answers.iter().filter(|answer| answer.status == 201).count();
-            let replayed = answers.iter().filter(|answer| answer.status == 200).count();
-            assert!(won + replayed == USES || turned_away(&answers), "{:?}", tally(&answers));
-            (won, answers)
+            let won = responses.iter().filter(|response| response.status == 201).count();
+            let replayed = responses.iter().filter(|response| response.status == 200).count();
+            assert!(
+                won + replayed == USES || any_unavailable(&responses),
+                "{:?}",
+                tally(&responses)
+            );
+            (won, responses)
         })
         .await;
     }
     assert_eq!(first.count("measurement_mismatches").await, 0);
 
-    // What is held makes who needs it wait, not for long, and nobody else.
+    // A request that needs a held lock is rejected in time; no other request waits.
     let needs = Request::post(MEASUREMENTS, package("M-1", LOCKED)).signed_by(&ALPHA);
-    timely(of(1), needs).await.assert_refused(503, "service_unavailable");
+    send_in_time(of(1), needs)
+        .await
+        .assert_rejected(503, "service_unavailable");
     holder.batch_execute("ROLLBACK").await.unwrap();
     let needs = Request::post(MEASUREMENTS, package("M-1", LOCKED)).signed_by(&ALPHA);
-    let answer = timely(of(1), needs).await;
-    // On a slow machine, what was turned away has been recorded behind its answer.
-    assert!(answer.status.is_success(), "{}", answer.status);
+    let response = send_in_time(of(1), needs).await;
+    // On a slow machine, the rejected package may have been recorded after its response.
+    assert!(response.status.is_success(), "{}", response.status);
     assert_eq!(first.count("measurements WHERE external_id = 'M-1'").await, 1);
 }
 
-/// Holds a contest that has one winner: never more, and one as soon as the machine was fast enough for all of it.
-async fn undisturbed(contest: impl AsyncFn(usize) -> (usize, Vec<Answer>)) {
+/// Repeats a contest until the machine was fast enough for all requests. It never has more than one winner.
+async fn repeat_until_undisturbed(contest: impl AsyncFn(usize) -> (usize, Vec<TestResponse>)) {
     for attempt in 0..ATTEMPTS {
-        let (won, answers) = contest(attempt).await;
-        assert!(won <= 1, "{:?}", tally(&answers));
-        if !turned_away(&answers) {
-            assert_eq!(won, 1, "{:?}", tally(&answers));
+        let (won, responses) = contest(attempt).await;
+        assert!(won <= 1, "{:?}", tally(&responses));
+        if !any_unavailable(&responses) {
+            assert_eq!(won, 1, "{:?}", tally(&responses));
             return;
         }
     }
-    panic!("each time some were turned away");
+    panic!("some requests were rejected in every attempt");
 }
 
-/// Whether the machine was too slow for some of them.
-fn turned_away(answers: &[Answer]) -> bool {
-    answers.iter().any(|answer| answer.status == 503)
+/// Whether the machine was too slow for some of the requests.
+fn any_unavailable(responses: &[TestResponse]) -> bool {
+    responses.iter().any(|response| response.status == 503)
 }
 
-/// Traffic that has nothing to do with it: each request of it is answered as ever, or when it comes again.
-async fn mixed<'s>(of: &impl Fn(usize) -> &'s Service, name: &str) {
+/// Sends unrelated requests, each of which succeeds at the first attempt or after retries.
+async fn other_traffic<'s>(of: &impl Fn(usize) -> &'s Service, name: &str) {
     join_all((0..24).map(async |number| {
         let request = || match number % 4 {
             0 => Request::get(ORGANIZATIONS).signed_by(&BETA),
@@ -204,30 +210,30 @@ async fn mixed<'s>(of: &impl Fn(usize) -> &'s Service, name: &str) {
             _ => Request::post(MEASUREMENTS, package(&format!("{name}-{number}"), FREE)).signed_by(&ALPHA),
         };
         for _ in 0..ATTEMPTS {
-            let answer = timely(of(number), request()).await;
-            if answer.status.is_success() {
+            let response = send_in_time(of(number), request()).await;
+            if response.status.is_success() {
                 return;
             }
-            answer.assert_refused(503, "service_unavailable");
+            response.assert_rejected(503, "service_unavailable");
         }
-        panic!("request {number} was turned away each time");
+        panic!("request {number} was rejected in every attempt");
     }))
     .await;
     let recorded = format!("measurements WHERE external_id LIKE '{name}-%'");
     assert_eq!(of(0).count(&recorded).await, 12);
 }
 
-async fn timely(service: &Service, request: Request) -> Answer {
+async fn send_in_time(service: &Service, request: Request) -> TestResponse {
     let since = Instant::now();
-    let answer = service.send(request).await;
+    let response = service.send(request).await;
     assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
-    answer
+    response
 }
 
-fn tally(answers: &[Answer]) -> std::collections::BTreeMap<String, usize> {
+fn tally(responses: &[TestResponse]) -> std::collections::BTreeMap<String, usize> {
     let mut tally = std::collections::BTreeMap::new();
-    for answer in answers {
-        let what = format!("{} {:?}", answer.status, answer.code());
+    for response in responses {
+        let what = format!("{} {:?}", response.status, response.code());
         *tally.entry(what).or_default() += 1;
     }
     tally

@@ -38,7 +38,7 @@ async fn assert_undelayed(service: &Service, requests: usize) {
 
 /// SVC-5
 #[tokio::test]
-async fn a_broken_log_delays_no_request_and_its_drops_are_counted_when_it_works_again() {
+async fn a_broken_request_log_delays_no_request_and_reports_its_drops_when_it_recovers() {
     let service = Service::start().await;
     let log = Log::of(&service);
     assert_undelayed(&service, 1).await;
@@ -61,8 +61,8 @@ async fn a_broken_log_delays_no_request_and_its_drops_are_counted_when_it_works_
         .await
         .unwrap();
     // The next entry is written. The drops would be reported without it, too.
-    let answer = service.get(&ALPHA, ORGANIZATIONS).await;
-    log.entry(&answer).await;
+    let response = service.get(&ALPHA, ORGANIZATIONS).await;
+    log.entry(&response).await;
     assert_eq!(service.count("request_log").await, 2);
     let reported = log
         .when(async || {
@@ -77,7 +77,7 @@ async fn a_broken_log_delays_no_request_and_its_drops_are_counted_when_it_works_
     service
         .within(Duration::from_secs(15), async || {
             service
-                .count("(SELECT sum(dropped_count) AS all FROM request_log_drops) AS told WHERE told.all = 20")
+                .count("(SELECT sum(dropped_count) AS all FROM request_log_drops) AS drops WHERE drops.all = 20")
                 .await
                 == 1
         })
@@ -86,14 +86,14 @@ async fn a_broken_log_delays_no_request_and_its_drops_are_counted_when_it_works_
 
 /// SVC-5
 #[tokio::test]
-async fn a_locked_log_delays_no_request_and_loses_no_entry() {
+async fn a_locked_request_log_delays_no_request_and_loses_no_entry() {
     let service = Service::start().await;
     let log = Log::of(&service);
     assert_undelayed(&service, 1).await;
     log.when(async || (service.stats().written == 1).then_some(())).await;
     let holder = lock_log(&service).await;
     assert_undelayed(&service, 20).await;
-    // The writer has waited for the lock and given up, three times.
+    // The writer has timed out waiting for the lock three times.
     for _ in 0..3 {
         service
             .eventually(async || service.count(INSERTS_THAT_WAIT).await == 1)
@@ -111,7 +111,7 @@ async fn a_locked_log_delays_no_request_and_loses_no_entry() {
 
 /// SVC-5
 #[tokio::test]
-async fn without_a_database_the_log_delays_no_request_that_needs_none() {
+async fn without_a_database_the_request_log_delays_no_request() {
     let service = Service::start().await;
     service.cut_off_from_database().await;
     for _ in 0..5 {
@@ -120,7 +120,7 @@ async fn without_a_database_the_log_delays_no_request_that_needs_none() {
         assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
     }
     assert_eq!(service.stats().written, 0);
-    assert_eq!(service.stats().queued, 5, "they wait for the database");
+    assert_eq!(service.stats().queued, 5, "entries wait for the database");
 }
 
 /// SVC-5
@@ -136,7 +136,10 @@ async fn queued_entries_are_written_when_the_service_stops() {
     let is_released = AtomicBool::new(false);
     let stopping = async {
         replica.stop().await;
-        assert!(is_released.load(Ordering::Acquire), "it waits for its log");
+        assert!(
+            is_released.load(Ordering::Acquire),
+            "the stop must wait for the request log"
+        );
     };
     let releasing = async {
         service
@@ -156,14 +159,14 @@ async fn an_entry_is_written_even_if_every_partition_is_missing() {
     let log = Log::of(&service);
     assert_undelayed(&service, 1).await;
     log.when(async || (service.stats().written == 1).then_some(())).await;
-    // As after the database's clock was changed, or without maintenance for days.
+    // This happens if the database's clock was changed, or without maintenance for days.
     let gone = "DO $$ DECLARE partition regclass; BEGIN
                     FOR partition IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'request_log'::regclass
                     LOOP EXECUTE format('DROP TABLE %s', partition); END LOOP;
                 END $$";
     service.db.batch_execute(gone).await.unwrap();
-    let answer = service.get(&ALPHA, ORGANIZATIONS).await;
-    log.entry(&answer).await;
+    let response = service.get(&ALPHA, ORGANIZATIONS).await;
+    log.entry(&response).await;
     assert_eq!(log.list(&Filter::default()).await.len(), 1);
     assert_eq!(service.stats().dropped_unwritten, 0);
 }

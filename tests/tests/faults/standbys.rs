@@ -1,4 +1,4 @@
-//! Reads from a standby, while it is close enough to the primary and answers.
+//! Reads from a standby that responds and whose lag is small enough.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
@@ -12,7 +12,7 @@ use embedded_postgres::{Binaries, EmbeddedPostgres, Options as Postgres, standar
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partner_api_store::pool::{self, PoolSettings};
-use partner_api_store::standby::{Standbys, Unfit};
+use partner_api_store::standby::{StandbyError, Standbys};
 use partner_api_tests::options::Options;
 use partner_api_tests::{ALPHA, Service, cluster};
 use tempfile::TempDir;
@@ -23,12 +23,12 @@ use super::durable_cluster::DurableCluster;
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 const RENAME: &str = "UPDATE organizations SET name = 'Renamed'";
 
-/// Every answer is there within 2 s, on a machine that has nothing else to do.
+/// The maximum time of a response: 2 s on an idle machine.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// A copy of a cluster that follows it.
+/// A hot standby of a cluster.
 struct Standby {
-    // In this order: the server stops before its folder goes.
+    // In this order: the server stops before its folder is removed.
     postgres: EmbeddedPostgres,
     _folder: TempDir,
 }
@@ -39,7 +39,7 @@ impl Standby {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let home = folder.path().join("postgres");
         fs::DirBuilder::new().mode(0o700).create(&home).unwrap();
-        // As root, PostgreSQL runs as another user, whose the copy must be.
+        // As root, PostgreSQL runs as another user, who must own the copy.
         let owner = fs::metadata(primary.data()).unwrap();
         chown(&home, Some(owner.uid()), Some(owner.gid())).unwrap();
         let config = primary.config();
@@ -68,23 +68,23 @@ impl Standby {
         }
     }
 
-    fn behind(&self, lag: Duration) -> Arc<Standbys> {
+    fn with_max_lag(&self, lag: Duration) -> Arc<Standbys> {
         Standbys::new(pool_of(self.postgres.config()), lag)
     }
 
-    /// A service whose reads go to it while it is behind by at most `lag`, and do so now.
+    /// A service that reads from it while it lags by at most `lag`. Returns once the standby is usable.
     async fn serving(&self, primary: &DurableCluster, lag: Duration) -> (Service, Arc<Standbys>) {
-        let standbys = self.behind(lag);
+        let standbys = self.with_max_lag(lag);
         let options = Options {
             standbys: Some(standbys.clone()),
             ..Options::default()
         };
         let service = Service::start_on_with(primary.config(), options).await;
-        service.eventually(async || standbys.is_fit()).await;
+        service.eventually(async || standbys.is_usable()).await;
         (service, standbys)
     }
 
-    /// Stops it from following any further; what it has it still shows.
+    /// Pauses the replay; earlier data can still be read.
     async fn pause(&self) {
         let client = cluster::connect(&self.postgres.config()).await;
         client.batch_execute("SELECT pg_wal_replay_pause()").await.unwrap();
@@ -114,7 +114,7 @@ impl Standby {
         let children = children.iter().map(|child| child.get(0));
         let processes: Vec<Pid> = std::iter::once(postmaster).chain(children).map(Pid::from_raw).collect();
         for process in &processes {
-            // One that has ended by itself meanwhile is as good.
+            // A process may have ended by itself.
             let _ = kill(*process, signal);
         }
         processes
@@ -129,77 +129,77 @@ fn pool_of(config: tokio_postgres::Config) -> Pool {
     pool::pool(config, &settings).unwrap()
 }
 
-/// Whether the service shows the new name; an answer that is not 200, or late, fails the test.
+/// Whether the service shows the new name. Panics if the response is not 200 or late.
 async fn shows_renamed(service: &Service) -> bool {
     let since = Instant::now();
-    let answer = service.get(&ALPHA, ORGANIZATIONS).await;
-    answer.assert_status(200);
+    let response = service.get(&ALPHA, ORGANIZATIONS).await;
+    response.assert_status(200);
     assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
-    let shown = answer.json()["data"].as_array().unwrap().clone();
+    let shown = response.json()["data"].as_array().unwrap().clone();
     assert!(!shown.is_empty());
     shown.iter().all(|organization| organization["name"] == "Renamed")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_goes_to_a_standby_that_is_close_enough() {
+async fn a_read_uses_a_standby_whose_lag_is_small_enough() {
     let primary = DurableCluster::start().await;
     let standby = Standby::of(&primary).await;
     let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
     standby.pause().await;
     service.db.batch_execute(RENAME).await.unwrap();
-    assert!(!shows_renamed(&service).await, "the primary was asked");
-    assert!(standbys.is_fit());
+    assert!(!shows_renamed(&service).await, "the primary was read");
+    assert!(standbys.is_usable());
     standby.resume().await;
     service.eventually(async || shows_renamed(&service).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_standby_that_is_behind_by_more_than_it_may_is_not_asked_until_it_has_caught_up() {
+async fn a_standby_that_lags_too_much_is_not_read_until_it_has_caught_up() {
     let primary = DurableCluster::start().await;
     let standby = Standby::of(&primary).await;
     let (service, standbys) = standby.serving(&primary, Duration::from_millis(500)).await;
     standby.pause().await;
     service.db.batch_execute(RENAME).await.unwrap();
     service.eventually(async || shows_renamed(&service).await).await;
-    assert!(!standbys.is_fit());
+    assert!(!standbys.is_usable());
     assert!(!standby.is_renamed().await, "the standby was not behind");
     standby.resume().await;
     service
-        .eventually(async || standbys.is_fit() && shows_renamed(&service).await)
+        .eventually(async || standbys.is_usable() && shows_renamed(&service).await)
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_whose_standby_dies_is_answered_by_the_primary() {
+async fn a_read_from_a_standby_that_dies_is_served_by_the_primary() {
     let primary = DurableCluster::start().await;
     let standby = Standby::of(&primary).await;
     let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
     service.db.batch_execute(RENAME).await.unwrap();
-    assert!(standbys.is_fit());
+    assert!(standbys.is_usable());
     standby.signal(Signal::SIGKILL).await;
     assert!(shows_renamed(&service).await);
-    assert!(!standbys.is_fit());
+    assert!(!standbys.is_usable());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_whose_standby_hangs_is_answered_by_the_primary_in_time() {
+async fn a_read_from_a_standby_that_hangs_is_served_by_the_primary_in_time() {
     let primary = DurableCluster::start().await;
     let standby = Standby::of(&primary).await;
     let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
     service.db.batch_execute(RENAME).await.unwrap();
-    assert!(standbys.is_fit());
-    let frozen = standby.signal(Signal::SIGSTOP).await;
+    assert!(standbys.is_usable());
+    let suspended = standby.signal(Signal::SIGSTOP).await;
     let answered = shows_renamed(&service).await;
-    let is_fit = standbys.is_fit();
-    for process in frozen {
+    let is_usable = standbys.is_usable();
+    for process in suspended {
         let _ = kill(process, Signal::SIGCONT);
     }
-    assert!(answered && !is_fit, "{answered} {is_fit}");
-    service.eventually(async || standbys.is_fit()).await;
+    assert!(answered && !is_usable, "{answered} {is_usable}");
+    service.eventually(async || standbys.is_usable()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_that_its_standby_does_not_finish_is_answered_by_the_primary_in_time() {
+async fn a_read_that_the_standby_does_not_finish_is_served_by_the_primary_in_time() {
     let primary = DurableCluster::start().await;
     let standby = Standby::of(&primary).await;
     let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
@@ -220,29 +220,29 @@ async fn a_read_that_its_standby_does_not_finish_is_answered_by_the_primary_in_t
         .await;
     standby.pause().await;
     service.db.batch_execute("COMMIT").await.unwrap();
-    assert!(standbys.is_fit());
+    assert!(standbys.is_usable());
     assert!(shows_renamed(&service).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_another_clusters_standby_nor_a_primary_is_asked() {
+async fn a_standby_of_another_cluster_and_a_primary_are_not_read() {
     let (primary, other) = tokio::join!(DurableCluster::start(), DurableCluster::start());
-    // Far ahead of the first, so that its place alone would do.
+    // Far ahead of the first, so that its WAL position alone would be accepted.
     let ahead = cluster::connect(&other.config()).await;
     ahead.batch_execute("SELECT pg_switch_wal()").await.unwrap();
     let standby = Standby::of(&other).await;
     let lag = Duration::from_secs(3_600);
     let of_primary = pool_of(primary.config());
-    for stranger in [standby.behind(lag), Standbys::new(pool_of(primary.config()), lag)] {
-        let refused = stranger.step(&of_primary).await;
-        assert!(matches!(refused, Err(Unfit::Behind(_))), "{refused:?}");
-        assert!(!stranger.is_fit());
+    for foreign in [standby.with_max_lag(lag), Standbys::new(pool_of(primary.config()), lag)] {
+        let rejected = foreign.step(&of_primary).await;
+        assert!(matches!(rejected, Err(StandbyError::Behind(_))), "{rejected:?}");
+        assert!(!foreign.is_usable());
     }
-    let own = standby.behind(lag);
+    let own = standby.with_max_lag(lag);
     let of_other = pool_of(other.config());
-    // The standby has what was noted a moment later at the latest.
+    // The standby reaches the recorded position a moment later at the latest.
     while own.step(&of_other).await.is_err() {
         tokio::task::yield_now().await;
     }
-    assert!(own.is_fit());
+    assert!(own.is_usable());
 }

@@ -13,8 +13,8 @@ use partner_api_tests::certificate::{Certificate, CertificateFiles};
 use partner_api_tests::measurements::package;
 use partner_api_tests::metrics::{Page, Sample};
 
-/// Labels that Prometheus gives to whatever it scrapes, and that it has of its own.
-const OF_TARGETS: [&str; 2] = ["instance", "job"];
+/// Labels that Prometheus itself adds to every sample.
+const TARGET_LABELS: [&str; 2] = ["instance", "job"];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/observability")
@@ -35,7 +35,7 @@ fn expressions(document: &Value, found: &mut Vec<String>) {
         Value::Object(members) => {
             for (name, value) in members {
                 match value.as_str() {
-                    // What Grafana fills in stands for a time.
+                    // Grafana replaces the variable with a duration.
                     Some(text) if name == "expr" => found.push(text.replace("$__rate_interval", "1m")),
                     _ => expressions(value, found),
                 }
@@ -70,21 +70,21 @@ fn walk(expression: &Expr, selectors: &mut Vec<VectorSelector>, labels: &mut BTr
         Expr::VectorSelector(selector) => selectors.push(selector.clone()),
         Expr::MatrixSelector(matrix) => selectors.push(matrix.vs.clone()),
         Expr::NumberLiteral(_) | Expr::StringLiteral(_) => {}
-        Expr::Extension(_) => panic!("an extension"),
+        Expr::Extension(_) => panic!("extensions are not expected"),
     }
 }
 
-/// What an expression names and the page has not.
+/// The metrics and labels of an expression that the page does not have.
 fn missing(expression: &str, page: &Page) -> Vec<String> {
     let parsed = parser::parse(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
     let (mut selectors, mut grouped) = (Vec::new(), BTreeSet::new());
     walk(&parsed, &mut selectors, &mut grouped);
     assert!(!selectors.is_empty(), "{expression}");
     let mut missing = Vec::new();
-    let mut there: BTreeSet<&str> = OF_TARGETS.into();
+    let mut known: BTreeSet<&str> = TARGET_LABELS.into();
     for selector in &selectors {
         let name = selector.name.as_deref().unwrap_or_default();
-        // Prometheus' own word on a target.
+        // Prometheus itself produces this metric.
         if name == "up" {
             continue;
         }
@@ -92,7 +92,7 @@ fn missing(expression: &str, page: &Page) -> Vec<String> {
         if samples.is_empty() {
             missing.push(format!("the metric {name}"));
         }
-        there.extend(
+        known.extend(
             samples
                 .iter()
                 .flat_map(|sample| sample.labels.keys().map(String::as_str)),
@@ -102,18 +102,18 @@ fn missing(expression: &str, page: &Page) -> Vec<String> {
                 let found = sample.labels.get(label);
                 found.is_some_and(|found| *op != MatchOp::Equal || found == value)
             };
-            if !OF_TARGETS.contains(&label.as_str()) && !samples.iter().any(fits) {
+            if !TARGET_LABELS.contains(&label.as_str()) && !samples.iter().any(fits) {
                 missing.push(format!("{label}={value:?} of {name}"));
             }
         }
     }
-    missing.extend(grouped.iter().filter(|label| !there.contains(label.as_str())).cloned());
+    missing.extend(grouped.iter().filter(|label| !known.contains(label.as_str())).cloned());
     missing
 }
 
 /// OPS-6
 #[tokio::test]
-async fn every_metric_and_label_of_the_alerts_and_the_dashboard_is_there_after_a_few_requests() {
+async fn every_metric_and_label_of_the_alerts_and_the_dashboard_exists() {
     let service = Service::start().await;
     service.get(&ALPHA, "/api/v1/partner/health").await.assert_status(200);
     service
@@ -145,8 +145,8 @@ async fn every_metric_and_label_of_the_alerts_and_the_dashboard_is_there_after_a
         assert_eq!(missing(expression, &page), [""; 0], "{expression}");
     }
 
-    // That it would be noticed.
-    for (wrong, told) in [
+    // Wrong names are detected.
+    for (wrong, expected) in [
         (
             "rate(partner_api_request_total[5m])",
             "the metric partner_api_request_total",
@@ -157,12 +157,12 @@ async fn every_metric_and_label_of_the_alerts_and_the_dashboard_is_there_after_a
         ),
         ("sum by (partner) (partner_api_requests_total)", "partner"),
     ] {
-        assert_eq!(missing(wrong, &page), [told]);
+        assert_eq!(missing(wrong, &page), [expected]);
     }
 }
 
 #[test]
-fn every_alert_waits_says_whom_it_wakes_what_is_wrong_and_what_to_do_and_has_been_seen_to_fire() {
+fn every_alert_has_a_delay_a_severity_a_description_a_remedy_and_a_test() {
     let tests: Value = serde_yaml::from_str(&read("alerts_test.yml")).unwrap();
     let fired = tests.to_string();
     for rule in rules() {
@@ -178,7 +178,7 @@ fn every_alert_waits_says_whom_it_wakes_what_is_wrong_and_what_to_do_and_has_bee
         }
         assert!(
             fired.contains(&format!("alertname=\\\"{name}\\\"")),
-            "{name} is in no unit test of the rules"
+            "{name} has no unit test in alerts_test.yml"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Metrics, alert rules, readiness and traces.
 
-// A test says what is wrong by panicking.
+// Tests report failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod alerts;

@@ -41,16 +41,16 @@ async fn requests_are_counted_by_operation_status_and_code_and_timed_by_class() 
     assert_eq!(timed("partner_api_request_duration_seconds_count", "2xx"), 3.0);
     assert_eq!(timed("partner_api_request_duration_seconds_count", "4xx"), 1.0);
     assert!(timed("partner_api_request_duration_seconds_sum", "2xx") > 0.0);
-    // Of the four, those that needed the database for their answers.
+    // The requests of the four that needed the database.
     assert_eq!(page.value("partner_api_pool_wait_seconds_count", &[]), 3.0);
     assert_eq!(page.value("partner_api_pool_wait_failures_total", &[]), 0.0);
-    assert!(page.value("partner_api_admission_batches_total", &[("outcome", "taken")]) >= 3.0);
+    assert!(page.value("partner_api_admission_batches_total", &[("outcome", "succeeded")]) >= 3.0);
     assert!(page.value("partner_api_admission_batch_requests_sum", &[]) >= 3.0);
 }
 
 /// OPS-6
 #[tokio::test]
-async fn a_scrape_reads_what_is_in_memory() {
+async fn a_scrape_reads_only_memory() {
     let service = Service::start().await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
     let page = Page::of(&service).await;
@@ -64,7 +64,7 @@ async fn a_scrape_reads_what_is_in_memory() {
         let max = page.value("partner_api_pool_connections_max", &[("pool", pool)]);
         assert!(max >= 2.0);
         assert!(page.value("partner_api_pool_connections", &[("pool", pool)]) <= max);
-        // Of the other two, background tasks may be waiting for a connection at that moment.
+        // Background tasks may be waiting for a connection of the other two pools at that moment.
         if ["requests", "recorder"].contains(&pool) {
             assert_eq!(page.value("partner_api_pool_waiting", &[("pool", pool)]), 0.0);
         }
@@ -92,7 +92,7 @@ async fn a_scrape_reads_what_is_in_memory() {
 
 /// OPS-6
 #[tokio::test]
-async fn what_only_the_database_knows_is_sampled_at_the_start_with_its_age() {
+async fn database_metrics_are_sampled_at_the_start_and_report_their_age() {
     let service = Service::start().await;
     let before = service.count("measurements WHERE status = 'PENDING'").await;
     service
@@ -123,7 +123,7 @@ async fn what_only_the_database_knows_is_sampled_at_the_start_with_its_age() {
 
 /// OPS-6, KEY-2
 #[tokio::test]
-async fn no_key_partner_path_or_other_word_of_a_caller_becomes_a_label() {
+async fn no_key_partner_path_or_other_input_becomes_a_label() {
     let service = Service::start().await;
     for target in [
         "/34ABC123?plate=34ABC123",

@@ -1,22 +1,24 @@
 //! Liveness and readiness.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use partner_api_tests::service::internal;
 use partner_api_tests::{ALPHA, Options, Request, Service, cluster};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
 
 use partner_api_tests::metrics::Page;
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
-/// The checks of `/ready` that do not pass.
+/// The failing checks of `/ready`.
 async fn failing(service: &Service) -> Vec<String> {
     let (status, text) = service.internal("/ready").await;
-    let told: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["ready"], status == 200, "{status} {text}");
-    let checks = told["checks"].as_object().unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["ready"], status == 200, "{status} {text}");
+    let checks = report["checks"].as_object().unwrap();
     assert_eq!(checks.len(), 4, "{text}");
     let failing = checks.iter().filter(|(_, check)| check["passes"] == false);
     let failing: Vec<String> = failing.map(|(name, _)| name.clone()).collect();
@@ -26,7 +28,7 @@ async fn failing(service: &Service) -> Vec<String> {
 
 /// OPS-6
 #[tokio::test]
-async fn the_internal_listener_answers_three_paths_and_partners_get_none_of_them() {
+async fn the_internal_listener_serves_three_paths_and_no_other_listener_does() {
     let service = Service::start().await;
     assert_eq!(
         service.internal("/live").await,
@@ -38,12 +40,15 @@ async fn the_internal_listener_answers_three_paths_and_partners_get_none_of_them
         status == 200 && page.contains("# TYPE partner_api_ready gauge"),
         "{page}"
     );
-    for path in ["/", "/metrics/", "/Ready", ORGANIZATIONS] {
+    for path in ["/", "/metrics/", "/Ready", "/inspector/", ORGANIZATIONS] {
         assert_eq!(service.internal(path).await.0, 404, "{path}");
     }
     for path in ["/live", "/ready", "/metrics"] {
         service.send(Request::get(path)).await.assert_status(404);
+        assert_eq!(internal(service.inspectors_address(), path).await.0, 404, "{path}");
     }
+    let without_host = raw(service.internal_address(), b"GET /live HTTP/1.1\r\n\r\n").await;
+    assert!(without_host.starts_with("HTTP/1.1 400 "), "{without_host}");
     let none = service
         .replica_with(Options {
             internal_listen: None,
@@ -53,23 +58,57 @@ async fn the_internal_listener_answers_three_paths_and_partners_get_none_of_them
     none.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
 }
 
+/// Sends these bytes over a new connection, and returns the first bytes of the response.
+async fn raw(address: SocketAddr, request: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request).await.unwrap();
+    let mut response = [0; 1024];
+    let length = stream.read(&mut response).await.unwrap();
+    String::from_utf8_lossy(&response[..length]).into_owned()
+}
+
 /// OPS-6
 #[tokio::test]
-async fn an_internal_address_that_is_taken_is_refused_at_the_start_with_what_to_do() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+async fn probes_get_responses_while_the_inspectors_listener_is_full() {
+    let service = Service::start().await;
+    let mut signing_in = Vec::new();
+    for number in 0..1_024_u16 {
+        let socket = TcpSocket::new_v4().unwrap();
+        // Four addresses, each with as many connections as it may have.
+        let address = [127, 0, 1, (number / 256) as u8 + 1];
+        socket.bind((address, 0).into()).unwrap();
+        let mut stream = socket.connect(service.inspectors_address()).await.unwrap();
+        let head = "POST /inspector/v1/session HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        signing_in.push(stream);
+    }
+    for _ in 0..20 {
+        for path in ["/live", "/ready", "/metrics"] {
+            assert_eq!(service.internal(path).await.0, 200, "{path}");
+        }
+    }
+}
+
+/// OPS-6
+#[tokio::test]
+async fn an_internal_address_in_use_fails_the_start_with_a_remedy() {
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = Options {
-        internal_listen: Some(taken.local_addr().unwrap()),
+        internal_listen: Some(occupied.local_addr().unwrap()),
         ..Options::default()
     };
     let panicked = tokio::spawn(async { Service::start_with(options).await.internal_address() }).await;
-    let said = panicked.unwrap_err().into_panic().downcast::<String>().unwrap();
-    assert!(said.contains("cannot listen on 127.0.0.1:"), "{said}");
-    assert!(said.contains("--internal-listen") && said.contains("`off`"), "{said}");
+    let message = panicked.unwrap_err().into_panic().downcast::<String>().unwrap();
+    assert!(message.contains("failed to listen on 127.0.0.1:"), "{message}");
+    assert!(
+        message.contains("--internal-listen") && message.contains("`off`"),
+        "{message}"
+    );
 }
 
 /// OPS-7, KEY-8
 #[tokio::test]
-async fn a_replica_that_has_not_heard_from_the_database_says_so_and_still_lives() {
+async fn a_replica_without_contact_to_the_database_is_live_but_not_ready() {
     let service = Service::start().await;
     service.cut_off_from_database().await;
     service
@@ -80,7 +119,7 @@ async fn a_replica_that_has_not_heard_from_the_database_says_so_and_still_lives(
     service
         .get(&ALPHA, ORGANIZATIONS)
         .await
-        .assert_refused(503, "service_unavailable");
+        .assert_rejected(503, "service_unavailable");
     assert_eq!(service.internal("/live").await.0, 200);
     let page = Page::of(&service).await;
     assert_eq!(page.value("partner_api_ready", &[]), 0.0);
@@ -90,7 +129,7 @@ async fn a_replica_that_has_not_heard_from_the_database_says_so_and_still_lives(
 
 /// OPS-7
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_admits_nobody_is_told_until_it_does_again() {
+async fn failing_admission_makes_a_replica_unready_until_it_recovers() {
     let service = Service::start().await;
     let holder = cluster::connect(&service.database()).await;
     holder
@@ -100,8 +139,8 @@ async fn a_database_that_admits_nobody_is_told_until_it_does_again() {
     service
         .get(&ALPHA, ORGANIZATIONS)
         .await
-        .assert_refused(503, "service_unavailable");
-    // Keys can still be compared: nothing but admission fails.
+        .assert_rejected(503, "service_unavailable");
+    // Keys can still be compared; only admission fails.
     assert_eq!(failing(&service).await, ["admission"]);
     let page = Page::of(&service).await;
     assert_eq!(
@@ -115,7 +154,7 @@ async fn a_database_that_admits_nobody_is_told_until_it_does_again() {
 
 /// OPS-7
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_is_told_as_soon_as_it_begins_and_while_requests_are_finished() {
+async fn a_stopping_replica_is_not_ready_while_it_finishes_requests() {
     let service = Service::start().await;
     let holder = cluster::connect(&service.database()).await;
     holder
@@ -132,14 +171,14 @@ async fn a_stop_is_told_as_soon_as_it_begins_and_while_requests_are_finished() {
         tokio::task::yield_now().await;
     }
     let stopping = tokio::spawn(service.stop());
-    let told = loop {
+    let report = loop {
         let (status, text) = internal(address, "/ready").await;
         if status == 503 {
             break text;
         }
         assert!(!stopping.is_finished(), "{text}");
     };
-    assert!(told.contains("shutting down"), "{told}");
+    assert!(report.contains("shutting down"), "{report}");
     assert_eq!(internal(address, "/live").await.0, 200);
     holder.batch_execute("ROLLBACK").await.unwrap();
     under_way.await.unwrap().unwrap();

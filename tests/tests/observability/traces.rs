@@ -1,4 +1,4 @@
-//! Traces, as a collector receives them.
+//! Traces as a collector receives them.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 const LIST: &str = "/api/v1/partner/inspections";
 
-/// Keeps what it is sent.
+/// A collector that keeps everything that it receives.
 struct Collector {
     endpoint: String,
     bodies: Arc<Mutex<Vec<Bytes>>>,
@@ -30,13 +30,13 @@ impl Collector {
         let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), Limits::default()).unwrap();
         let endpoint = format!("http://{}", listener.address());
         let bodies = Arc::<Mutex<Vec<Bytes>>>::default();
-        let kept = bodies.clone();
+        let received = bodies.clone();
         let running = listener.serve(move |_, request: http::Request<_>| {
-            let kept = kept.clone();
+            let received = received.clone();
             async move {
                 assert_eq!(request.uri().path(), "/v1/traces");
                 let body: Bytes = request.into_body().collect().await.unwrap().to_bytes();
-                kept.lock().unwrap().push(body);
+                received.lock().unwrap().push(body);
                 Response::new(Full::new(Bytes::new()))
             }
         });
@@ -54,7 +54,7 @@ impl Collector {
         }
     }
 
-    /// The spans of all it was sent, and the service's name and version.
+    /// All received spans. Asserts the name and version of the service.
     fn spans(&self) -> Vec<Span> {
         let bodies = self.bodies.lock().unwrap();
         let requests = bodies
@@ -96,15 +96,15 @@ async fn traced(settings: Settings) -> Service {
 
 /// OPS-8
 #[tokio::test]
-async fn a_requests_trace_has_its_id_its_stages_and_nothing_that_the_log_would_not_have() {
+async fn a_trace_has_the_request_id_and_the_stages_and_no_more_than_the_log() {
     let collector = Collector::start();
     let service = traced(collector.settings(1.0)).await;
     let request = Request::get(LIST)
         .with_query("created_from=2021-02-03T04:05:06Z")
         .signed_by(&ALPHA);
-    let answer = service.send(request).await;
-    answer.assert_status(200);
-    let trace_id = answer.header("x-request-id").unwrap().replace('-', "");
+    let response = service.send(request).await;
+    response.assert_status(200);
+    let trace_id = response.header("x-request-id").unwrap().replace('-', "");
     service.stop().await;
 
     let spans = collector.spans();
@@ -151,14 +151,14 @@ async fn a_requests_trace_has_its_id_its_stages_and_nothing_that_the_log_would_n
     }
     let sent: Vec<u8> = collector.bodies.lock().unwrap().concat();
     for hidden in [ALPHA.secret, "2021-02-03", "created_from", "sha256="] {
-        let is_there = sent.windows(hidden.len()).any(|window| window == hidden.as_bytes());
-        assert!(!is_there, "{hidden}");
+        let is_found = sent.windows(hidden.len()).any(|window| window == hidden.as_bytes());
+        assert!(!is_found, "{hidden}");
     }
 }
 
 /// OPS-8
 #[tokio::test]
-async fn of_a_share_of_none_only_what_the_service_failed_at_is_traced() {
+async fn with_a_sampling_rate_of_zero_only_server_errors_are_traced() {
     let collector = Collector::start();
     let service = traced(collector.settings(0.0)).await;
     service.get(&ALPHA, LIST).await.assert_status(200);
@@ -184,15 +184,15 @@ async fn of_a_share_of_none_only_what_the_service_failed_at_is_traced() {
 
 /// OPS-8
 #[tokio::test]
-async fn a_collector_that_never_answers_costs_no_request_and_no_stop_anything() {
-    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+async fn a_collector_that_never_responds_delays_no_request_and_no_stop() {
+    let unresponsive = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let endpoint = format!("http://{}", unresponsive.local_addr().unwrap());
     let service = traced(Settings { endpoint, share: 1.0 }).await;
     for _ in 0..20 {
         service.get(&ALPHA, LIST).await.assert_status(200);
     }
-    // The processor has begun to send, and waits; so does the stop, for as long as it has given itself.
-    let _held = tokio::time::timeout(Duration::from_secs(60), silent.accept())
+    // The exporter is waiting for a response; the stop waits only until its own timeout.
+    let _held = tokio::time::timeout(Duration::from_secs(60), unresponsive.accept())
         .await
         .unwrap();
     service.get(&ALPHA, LIST).await.assert_status(200);

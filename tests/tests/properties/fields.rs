@@ -1,11 +1,11 @@
-//! The texts of an answer, by the document and by the answer.
+//! The text fields of a schema, and the texts of a response.
 
 use std::collections::BTreeSet;
 
 use partner_api_tests::contract::Contract;
 use serde_json::Value;
 
-/// Collects the fields of a schema that are texts, `*` for each index.
+/// Collects the text fields of a schema, with `*` for each index.
 pub fn text_fields(contract: &'static Contract, schema: &'static Value, path: &str, found: &mut BTreeSet<String>) {
     let schema = contract.resolved(schema);
     match schema["type"].as_str() {
@@ -21,7 +21,7 @@ pub fn text_fields(contract: &'static Contract, schema: &'static Value, path: &s
     }
 }
 
-/// The texts of an answer by their field.
+/// Collects the texts of a response, each with its field.
 pub fn texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
     match value {
         Value::Object(members) => {

@@ -1,7 +1,7 @@
-//! Who inspects a vehicle sees its data as stored, whatever its organization shows to partners; and nobody else's (INS-5).
+//! Inspectors see the data of their own branches as stored, whatever the organization shows to partners, and no other data (INS-5).
 //!
-//! Every text of every answer of the inspectors' contract has a row here: a new one fails until somebody has said whether it is
-//! personal.
+//! Every text of every response of the inspectors' contract has a row here. A new text fails until it is classified as personal
+//! or not.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::fields::{text_fields, texts};
 
-/// Fields of a report that hold what is of a person, or may; and what is planted in each.
+/// Fields of a report that contain, or may contain, personal data, and the value that is planted in each.
 const PERSONAL: &[(&str, &str)] = &[
     ("/data/plate", "35OPN205"),
     ("/data/vehicle/plate", "35OPN205"),
@@ -26,17 +26,21 @@ const PERSONAL: &[(&str, &str)] = &[
     ("/data/transitions/*/reason", "Müşteri 0532 700 00 06 aradı."),
 ];
 
-/// Fields of a report that hold nobody's.
-const OF_NOBODY: &[&str] = &[
+/// Fields of a report without personal data.
+const IMPERSONAL: &[&str] = &[
     "/data/branch_id",
     "/data/created_at",
     "/data/forms/*/name",
+    // A status, a time and the name of a colleague.
+    "/data/forms/*/points/*/replaced/status_code",
+    "/data/forms/*/points/*/replaced/written_at",
+    "/data/forms/*/points/*/replaced/written_by",
     "/data/forms/*/points/*/code",
     "/data/forms/*/points/*/name",
     "/data/forms/*/points/*/status_code",
     "/data/forms/*/points/*/unit",
     "/data/forms/*/points/*/written_at",
-    // A colleague, or a device.
+    // The name of a colleague or a device.
     "/data/forms/*/points/*/written_by",
     "/data/forms/*/template_code",
     "/data/id",
@@ -56,15 +60,26 @@ const OF_NOBODY: &[&str] = &[
     "/data/pricing/payment_type",
     "/data/public_slug",
     "/data/published_at",
+    "/data/published_pdfs/*/published_at",
+    "/data/published_pdfs/*/sha256",
     "/data/report_number",
+    "/data/settled/*/device_serial",
+    "/data/settled/*/id",
+    "/data/settled/*/measured_at",
+    "/data/settled/*/settled_at",
+    "/data/settled/*/settled_by",
     "/data/status",
     "/data/transitions/*/at",
     "/data/transitions/*/by",
     "/data/transitions/*/from",
     "/data/transitions/*/to",
     "/data/vehicle/brand",
+    "/data/vehicle/color",
     "/data/vehicle/factory_power_hp",
+    "/data/vehicle/fuel_type",
     "/data/vehicle/model",
+    "/data/vehicle/transmission",
+    "/data/vehicle/type",
     "/data/waiting/*/device_serial",
     "/data/waiting/*/id",
     "/data/waiting/*/measured_at",
@@ -75,8 +90,8 @@ const OF_NOBODY: &[&str] = &[
     "/data/waiting/*/values/*/would_be",
 ];
 
-/// Fields of the other answers: of the list the plate is a person's, of a session the name is the inspector's own.
-const ELSEWHERE: &[&str] = &[
+/// Fields of the other responses. In the list the plate is personal; in a session the name is the inspector's own.
+const OTHER_RESPONSES: &[&str] = &[
     "/data/*/branch_id",
     "/data/*/created_at",
     "/data/*/id",
@@ -126,42 +141,42 @@ async fn plant(service: &Service) {
     service.db.batch_execute(&sql).await.unwrap();
 }
 
-/// All that an inspector can be told by reading.
+/// The responses of all operations that read.
 async fn read(service: &Service, inspector: &InspectorClient) -> Vec<Value> {
-    let mut told = Vec::new();
+    let mut bodies = Vec::new();
     for operation in INSPECTOR_OPERATIONS.iter() {
-        if operation.method() == http::Method::GET && operation.answer_schema().is_some() {
-            let answer = service.send(inspector.sends(operation.request(&Subject::MASKED))).await;
-            told.push(answer.json());
+        if operation.method() == http::Method::GET && operation.response_schema().is_some() {
+            let response = service.send(inspector.sends(operation.request(&Subject::MASKED))).await;
+            bodies.push(response.json());
         }
     }
-    told
+    bodies
 }
 
 #[test]
-fn every_text_that_inspectors_are_told_has_its_row_and_no_row_is_of_none() {
+fn every_text_of_the_inspectors_contract_has_a_row_and_every_row_a_text() {
     let mut declared = BTreeSet::new();
     for operation in INSPECTOR_OPERATIONS.iter() {
-        if let Some(schema) = operation.answer_schema() {
+        if let Some(schema) = operation.response_schema() {
             text_fields(operation.contract(), schema, "", &mut declared);
         }
     }
     let personal = PERSONAL.iter().map(|(field, _)| *field);
     let rows = personal
-        .chain(OF_NOBODY.iter().copied())
-        .chain(ELSEWHERE.iter().copied());
+        .chain(IMPERSONAL.iter().copied())
+        .chain(OTHER_RESPONSES.iter().copied());
     let rows: BTreeSet<String> = rows.map(ToOwned::to_owned).collect();
     let missing: Vec<_> = declared.difference(&rows).collect();
     let stale: Vec<_> = rows.difference(&declared).collect();
     assert!(
         missing.is_empty() && stale.is_empty(),
-        "without a row: {missing:?}; of none: {stale:?}"
+        "fields without a row: {missing:?}; rows without a field: {stale:?}"
     );
 }
 
 /// INS-5
 #[tokio::test]
-async fn whoever_inspects_is_told_what_is_stored_under_every_mode_and_nobody_elsewhere_is() {
+async fn inspectors_see_stored_data_in_every_mode_and_only_of_their_branches() {
     let service = Service::start().await;
     plant(&service).await;
     let (own, other) = (service.inspector(&AYSE).await, service.inspector(&DERYA).await);
@@ -175,12 +190,12 @@ async fn whoever_inspects_is_told_what_is_stored_under_every_mode_and_nobody_els
             assert!(!shown.is_empty(), "{mode}: nothing at {field}");
             assert!(shown.iter().all(|(_, text)| text == stored), "{mode}: {shown:?}");
         }
-        for answer in read(&service, &other).await {
-            let text = answer.to_string();
+        for response in read(&service, &other).await {
+            let text = response.to_string();
             for (field, stored) in PERSONAL {
                 assert!(
                     !text.contains(stored),
-                    "{mode}: another branch's inspector is told {field}: {text}"
+                    "{mode}: another branch's inspector sees {field}: {text}"
                 );
             }
         }

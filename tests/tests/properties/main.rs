@@ -1,6 +1,6 @@
-//! Properties that hold for every operation, and for generated data: paging, privacy, and the separation of tenants.
+//! Properties of every operation and of generated data: paging, privacy, and the separation of tenants.
 
-// A test says what is wrong by panicking.
+// Tests report failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod fields;

@@ -1,4 +1,4 @@
-//! Paging against the real database: whatever there is, whatever is asked for, and whatever is inserted meanwhile.
+//! Paging against the real database with generated reports, filters and concurrent inserts.
 
 mod case;
 
@@ -7,11 +7,11 @@ use std::num::NonZeroU32;
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
 use partner_api_client::inspections;
-use partner_api_tests::{ALPHA, Answer, Service, TestKey};
+use partner_api_tests::{ALPHA, Service, TestKey, TestResponse};
 use proptest::test_runner::{Config, TestRunner};
 use uuid::Uuid;
 
-use case::{ASKED, Case, Filters, PARTNERS, Report};
+use case::{Case, FILTER_STATUSES, Filters, PARTNERS, Report};
 
 const LIST: &str = "/api/v1/partner/inspections";
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -50,12 +50,12 @@ async fn all_reports(service: &Service) -> Vec<Report> {
         .collect()
 }
 
-type Place = (DateTime<Utc>, Uuid);
+type Position = (DateTime<Utc>, Uuid);
 
-/// The whole list of what there is: its order is all that a page has to follow.
-fn ordered(reports: &[Report], case: &Case) -> Vec<Place> {
+/// The complete list, whose order the pages must follow.
+fn ordered(reports: &[Report], case: &Case) -> Vec<Position> {
     let open = PARTNERS[case.partner].1;
-    let mut list: Vec<Place> = reports
+    let mut list: Vec<Position> = reports
         .iter()
         .filter(|report| open.contains(&report.branch.as_str()) && case.filters.admit(report))
         .map(|report| (report.created_at, report.id))
@@ -64,9 +64,12 @@ fn ordered(reports: &[Report], case: &Case) -> Vec<Place> {
     list
 }
 
-fn places(answer: &Answer) -> Vec<Place> {
-    let times = answer.data("created_at").into_iter().map(|time| time.parse().unwrap());
-    let ids = answer.data("id").into_iter().map(|id| id.parse().unwrap());
+fn positions(response: &TestResponse) -> Vec<Position> {
+    let times = response
+        .data("created_at")
+        .into_iter()
+        .map(|time| time.parse().unwrap());
+    let ids = response.data("id").into_iter().map(|id| id.parse().unwrap());
     times.zip(ids).collect()
 }
 
@@ -80,49 +83,52 @@ async fn run(service: &Service, case: &Case) {
     let query = case.filters.query();
     let target = |limit: u32, cursor: &str| format!("{LIST}?limit={limit}{query}&cursor={cursor}");
 
-    let (mut seen, mut cursors): (Vec<Place>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut listed, mut cursors): (Vec<Position>, Vec<String>) = (Vec::new(), Vec::new());
     for (page, limit) in case.limits.iter().cycle().enumerate() {
-        let answer = match cursors.last() {
+        let response = match cursors.last() {
             None => service.get(key, &format!("{LIST}?limit={limit}{query}")).await,
             Some(cursor) => service.get(key, &target(*limit, cursor)).await,
         };
-        let rest: Vec<Place> = ordered(&reports, case)
+        let rest: Vec<Position> = ordered(&reports, case)
             .into_iter()
-            .filter(|place| seen.last().is_none_or(|last| place < last))
+            .filter(|place| listed.last().is_none_or(|last| place < last))
             .collect();
         let limit = usize::try_from(*limit).unwrap();
-        let got = places(answer.assert_status(200));
+        let got = positions(response.assert_status(200));
         assert_eq!(got, rest[..rest.len().min(limit)], "page {page}");
-        let told = &answer.json()["page"];
-        assert_eq!(told["has_more"], rest.len() > limit, "page {page}: {told}");
+        let page_info = &response.json()["page"];
+        assert_eq!(page_info["has_more"], rest.len() > limit, "page {page}: {page_info}");
         assert_eq!(
-            told["next_cursor"].is_string(),
+            page_info["next_cursor"].is_string(),
             rest.len() > limit,
-            "page {page}: {told}"
+            "page {page}: {page_info}"
         );
-        seen.extend(got);
-        let Some(cursor) = told["next_cursor"].as_str() else {
+        listed.extend(got);
+        let Some(cursor) = page_info["next_cursor"].as_str() else {
             break;
         };
         cursors.push(cursor.to_owned());
-        if let Some(new) = case.meanwhile.get(page) {
+        if let Some(new) = case.concurrent.get(page) {
             insert(service, new).await;
             reports.extend(new.iter().cloned());
         }
     }
-    // Said again without the model of a page: in order without a repetition, and without a gap.
-    assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "{seen:?}");
-    let kept: Vec<_> = seen.into_iter().filter(|place| at_the_start.contains(place)).collect();
-    assert_eq!(kept, at_the_start);
+    // The same property without the model of a page: all reports in order, without duplicates or gaps.
+    assert!(listed.windows(2).all(|pair| pair[0] > pair[1]), "{listed:?}");
+    let remaining: Vec<_> = listed
+        .into_iter()
+        .filter(|place| at_the_start.contains(place))
+        .collect();
+    assert_eq!(remaining, at_the_start);
 
     assert_eq!(streamed(service, case).await, ordered(&reports, case));
     if let Some(cursor) = cursors.last() {
-        misused_cursors_are_refused(service, case, cursor).await;
+        misused_cursors_are_rejected(service, case, cursor).await;
     }
 }
 
-/// What the client's stream of all pages gives.
-async fn streamed(service: &Service, case: &Case) -> Vec<Place> {
+/// The items of the client's stream of all pages.
+async fn streamed(service: &Service, case: &Case) -> Vec<Position> {
     let client = service.client(&PARTNERS[case.partner].0);
     let mut list = client
         .list_inspections()
@@ -141,7 +147,7 @@ async fn streamed(service: &Service, case: &Case) -> Vec<Place> {
         list = list.branch_id(*id);
     }
     if let Some(status) = status {
-        list = list.status(ASKED[*status].1);
+        list = list.status(FILTER_STATUSES[*status].1);
     }
     if let Some(time) = created[0] {
         list = list.created_from(time);
@@ -162,21 +168,21 @@ async fn streamed(service: &Service, case: &Case) -> Vec<Place> {
         .unwrap()
 }
 
-async fn misused_cursors_are_refused(service: &Service, case: &Case, cursor: &str) {
+async fn misused_cursors_are_rejected(service: &Service, case: &Case, cursor: &str) {
     let key = &PARTNERS[case.partner].0;
     let query = case.filters.query();
-    let refused = async |key: &TestKey, query: &str, cursor: &str| {
-        let answer = service.get(key, &format!("{LIST}?cursor={cursor}{query}")).await;
-        answer.assert_refused(400, "invalid_request");
+    let rejected = async |key: &TestKey, query: &str, cursor: &str| {
+        let response = service.get(key, &format!("{LIST}?cursor={cursor}{query}")).await;
+        response.assert_rejected(400, "invalid_request");
     };
     for (other, _) in PARTNERS.iter().filter(|(other, _)| other.partner != key.partner) {
-        refused(other, &query, cursor).await;
+        rejected(other, &query, cursor).await;
     }
     if case.other != case.filters {
-        refused(key, &case.other.query(), cursor).await;
+        rejected(key, &case.other.query(), cursor).await;
     }
     let (index, by) = &case.altered;
-    refused(key, &query, &altered(cursor, index.index(cursor.len()), *by)).await;
+    rejected(key, &query, &altered(cursor, index.index(cursor.len()), *by)).await;
 }
 
 /// The cursor with one character replaced by another of its alphabet.
@@ -189,7 +195,7 @@ fn altered(cursor: &str, at: usize, by: usize) -> String {
 
 /// REP-3, REP-4
 #[test]
-fn pages_are_the_ordered_list_whatever_is_inserted_meanwhile() {
+fn pages_form_the_ordered_list_despite_concurrent_inserts() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -206,14 +212,14 @@ fn pages_are_the_ordered_list_whatever_is_inserted_meanwhile() {
         runtime.block_on(run(&service, &case));
         Ok(())
     });
-    // The service ends within its runtime.
+    // The service must be dropped within its runtime.
     runtime.block_on(async { drop(service) });
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// REP-4
 #[tokio::test]
-async fn no_altered_byte_of_a_cursor_passes() {
+async fn no_altered_cursor_is_accepted() {
     let service = Service::start().await;
     let page = service.get(&ALPHA, &format!("{LIST}?limit=2")).await.json();
     let cursor = page["page"]["next_cursor"].as_str().unwrap();
@@ -230,7 +236,7 @@ async fn no_altered_byte_of_a_cursor_passes() {
         format!("{cursor}%20"),
         String::new(),
     ];
-    // Each of its bits; and of the last character, whose low bits carry nothing, every other value.
+    // Flip each bit. For the last character, whose low bits are unused, try every other value.
     for at in 0..cursor.len() {
         let index = ALPHABET
             .iter()
@@ -243,6 +249,6 @@ async fn no_altered_byte_of_a_cursor_passes() {
         service
             .get(&ALPHA, &format!("{LIST}?cursor={cursor}"))
             .await
-            .assert_refused(400, "invalid_request");
+            .assert_rejected(400, "invalid_request");
     }
 }

@@ -1,22 +1,22 @@
-//! Organization mode × partner × operation × field: what each cell shows of personal data.
+//! Personal data in responses, by organization mode × partner × operation × field.
 //!
-//! The tables of [`rows`] name every text of every answer about organizations and reports; one that they do not name fails.
+//! The tables in [`rows`] list every text of every response about organizations and reports. A text without a row fails.
 
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lopdf::{Document, Object};
-use partner_api::publishing::{Turn, Worker};
+use partner_api::publishing::{RenderOutcome, Worker};
 use partner_api_domain::scrub::{REMOVED, REMOVED_ON_PAPER};
 use partner_api_tests::fixture::{Subject, inspections};
 use partner_api_tests::operations::{OPERATIONS, Operation, operation};
-use partner_api_tests::{Answer, Service, TestKey};
+use partner_api_tests::{Service, TestKey, TestResponse};
 
 use super::fields::{text_fields, texts};
 use rows::{
-    CAPTION, EXEMPT, GENERAL_NOTE, HIDDEN_CAPTION, INSPECTOR, MODES, NOTE, PDF, PERSONAL, PHOTOS, PUBLIC,
-    RECOMMENDATION, SUBJECTS, SUMMARY,
+    CAPTION, DISCOUNT, EXEMPT, GENERAL_NOTE, HIDDEN_CAPTION, INSPECTOR, MODES, NOTE, PACKAGE, PDF, PERSONAL, PHOTOS,
+    PUBLIC, RECOMMENDATION, SUBJECTS, SUMMARY,
 };
 
 type Field = (String, String);
@@ -36,14 +36,14 @@ fn all_fields() -> BTreeSet<Field> {
     personal.chain(public_fields()).collect()
 }
 
-/// The operations whose answers have texts, and which are not exempt.
+/// The operations with texts in their responses, except the exempt ones.
 fn json_operations() -> impl Iterator<Item = &'static Operation> {
     OPERATIONS
         .iter()
-        .filter(|operation| operation.answer_schema().is_some() && !operation.tags().any(|tag| EXEMPT.contains(&tag)))
+        .filter(|operation| operation.response_schema().is_some() && !operation.tags().any(|tag| EXEMPT.contains(&tag)))
 }
 
-/// Those of them that a key has the permission for.
+/// The operations of [`json_operations`] that the key has permission for.
 fn operations_of(key: &TestKey) -> impl Iterator<Item = &'static Operation> {
     json_operations().filter(|operation| {
         operation
@@ -52,8 +52,8 @@ fn operations_of(key: &TestKey) -> impl Iterator<Item = &'static Operation> {
     })
 }
 
-/// What a partner is told about an organization and its report.
-async fn told(service: &Service, key: &TestKey, operation: &Operation, subject: &Subject) -> Answer {
+/// Sends a partner's request about an organization and its report.
+async fn response(service: &Service, key: &TestKey, operation: &Operation, subject: &Subject) -> TestResponse {
     let request = operation.narrowed_request(subject).signed_by(key);
     service.send(request).await
 }
@@ -63,9 +63,11 @@ async fn plant(service: &Service) {
     let reports = SUBJECTS
         .map(|(subject, _)| format!("'{}'", subject.inspection))
         .join(", ");
-    let [summary, recommendation, general_note, note] = [SUMMARY, RECOMMENDATION, GENERAL_NOTE, NOTE].map(|row| row[2]);
+    let [summary, recommendation, general_note, note, package, discount] =
+        [SUMMARY, RECOMMENDATION, GENERAL_NOTE, NOTE, PACKAGE, DISCOUNT].map(|row| row[2]);
     let mut sql = format!(
-        "UPDATE inspections SET summary = '{summary}', recommendation = '{recommendation}', discount_name = 'Bahar',
+        "UPDATE inspections SET summary = '{summary}', recommendation = '{recommendation}', package_name = '{package}',
+             discount_name = '{discount}',
              inspector_name = '{}',
              snapshot_vin = 'SNPZZZAUZLW009' || right(id::text, 3), created_at = '2026-06-30T08:00:00Z'
              WHERE id IN ({reports});
@@ -98,12 +100,12 @@ async fn plant(service: &Service) {
     service.db.batch_execute(&sql).await.unwrap();
 }
 
-/// Letters and digits alone, however they are broken into lines and groups; and the asterisks of masks.
+/// Only the letters and digits, without line breaks and grouping, and the asterisks of masks.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric() || *c == '*').collect()
 }
 
-/// All that was planted in a report, squeezed: the common digits of the numbers and of the ids, plate and VINs.
+/// Everything that was planted in a report, squeezed: common digits of phone numbers and IDs, the plate, and the VINs.
 async fn planted(service: &Service, report: &str) -> Vec<String> {
     let sql = "SELECT v.plate, v.vin, i.snapshot_vin FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id \
                WHERE i.id = $1::text::uuid";
@@ -113,7 +115,7 @@ async fn planted(service: &Service, report: &str) -> Vec<String> {
     planted
 }
 
-/// Every text of a document that is no content of a page, one a line.
+/// Every text of a document outside the page contents, one per line.
 fn unprinted(document: &Document) -> String {
     fn collect(object: &Object, found: &mut String) {
         match object {
@@ -137,17 +139,21 @@ fn unprinted(document: &Document) -> String {
 }
 
 #[test]
-fn the_table_names_each_text_of_each_answer() {
+fn the_privacy_table_names_every_text_of_every_response() {
     let mut declared = BTreeSet::new();
     for operation in json_operations() {
         let mut fields = BTreeSet::new();
         text_fields(
             operation.contract(),
-            operation.answer_schema().unwrap(),
+            operation.response_schema().unwrap(),
             "",
             &mut fields,
         );
-        assert!(!fields.is_empty(), "{} has an answer without texts", operation.id);
+        assert!(
+            !fields.is_empty(),
+            "{} has a response without text members",
+            operation.id
+        );
         declared.extend(fields.into_iter().map(|field| (operation.id.to_owned(), field)));
     }
     let table = all_fields();
@@ -166,15 +172,15 @@ fn the_table_names_each_text_of_each_answer() {
 
 /// PII-1, PII-2
 #[tokio::test]
-async fn every_cell_shows_what_its_mode_allows() {
+async fn every_cell_shows_only_what_its_mode_allows() {
     let service = Service::start().await;
     plant(&service).await;
     for (mode, (subject, partners)) in SUBJECTS.into_iter().enumerate() {
         let planted = planted(&service, subject.inspection).await;
         for key in partners {
-            let mut met = BTreeSet::new();
+            let mut found_fields = BTreeSet::new();
             for operation in operations_of(key) {
-                let mut json = told(&service, key, operation, &subject).await.json();
+                let mut json = response(&service, key, operation, &subject).await.json();
                 if !operation.can_be_narrowed() {
                     let items = json["data"].as_array_mut().unwrap();
                     items.retain(|item| item["id"] == subject.organization);
@@ -195,24 +201,24 @@ async fn every_cell_shows_what_its_mode_allows() {
                             assert_eq!(leaked, None, "{at}: {text}");
                         }
                     }
-                    met.insert((operation.to_owned(), field));
+                    found_fields.insert((operation.to_owned(), field));
                 }
             }
-            let is_asked = |(id, _): &&Field| operations_of(key).any(|operation| operation.id == id);
+            let is_requested = |(id, _): &&Field| operations_of(key).any(|operation| operation.id == id);
             let fields = all_fields();
-            let unmet: Vec<_> = fields
+            let unseen: Vec<_> = fields
                 .iter()
-                .filter(is_asked)
-                .filter(|field| !met.contains(field))
+                .filter(is_requested)
+                .filter(|field| !found_fields.contains(field))
                 .collect();
-            assert!(unmet.is_empty(), "{} × {}: not seen: {unmet:?}", MODES[mode], key.id);
+            assert!(unseen.is_empty(), "{} × {}: not found: {unseen:?}", MODES[mode], key.id);
         }
     }
 }
 
 /// REP-7
 #[tokio::test]
-async fn photos_are_shown_by_kind_and_flag_alone() {
+async fn the_visibility_of_photos_depends_only_on_kind_and_flag() {
     let service = Service::start().await;
     plant(&service).await;
     let photos_of = operation("get_inspection_photos");
@@ -230,8 +236,8 @@ async fn photos_are_shown_by_kind_and_flag_alone() {
             .collect();
         assert_eq!(ids.len(), PHOTOS.len());
         for key in partners {
-            let answer = told(&service, key, &photos_of, &subject).await.json();
-            let photos = answer["photos"].as_array().unwrap();
+            let response = response(&service, key, &photos_of, &subject).await.json();
+            let photos = response["photos"].as_array().unwrap();
             let got: Vec<_> = photos
                 .iter()
                 .map(|photo| ids[photo["id"].as_str().unwrap()].clone())
@@ -243,13 +249,13 @@ async fn photos_are_shown_by_kind_and_flag_alone() {
     }
 }
 
-/// One report under each mode in turn: nothing changes but the personal fields.
+/// Compares one report in every mode. Only the personal fields change.
 #[tokio::test]
-async fn a_mode_changes_nothing_but_the_personal_fields() {
+async fn a_mode_changes_only_the_personal_fields() {
     let service = Service::start().await;
     plant(&service).await;
     let (subject, partners) = SUBJECTS[2];
-    let mut seen: BTreeMap<&str, Vec<Field>> = BTreeMap::new();
+    let mut first_fields: BTreeMap<&str, Vec<Field>> = BTreeMap::new();
     for mode in MODES {
         let set = format!(
             "UPDATE organizations SET pii_mode = '{mode}' WHERE id = '{}'",
@@ -257,22 +263,22 @@ async fn a_mode_changes_nothing_but_the_personal_fields() {
         );
         service.db.execute(&set, &[]).await.unwrap();
         for key in partners {
-            // Of what cannot be narrowed, who asks decides how much there is; what a write answers is new each time.
+            // Responses that cannot be narrowed depend on the caller's grants, and responses to writes are new each time.
             let stays = |operation: &&Operation| operation.can_be_narrowed() && operation.method() == "GET";
             for operation in json_operations().filter(stays) {
-                let json = told(&service, key, operation, &subject).await.json();
+                let json = response(&service, key, operation, &subject).await.json();
                 let operation = operation.id;
                 let mut found = Vec::new();
                 texts(&json, "", &mut found);
-                // The links' times and signatures, and the partner's cursor, differ from request to request; a change of mode is
-                // a change of what is shown (REP-13).
+                // The times and signatures of links and the cursor differ between requests. A change of mode changes `updated_at`
+                // (REP-13).
                 let volatile = ["url", "thumb_url", "expires_at", "next_cursor", "updated_at"];
                 found.retain(|(field, _)| {
                     let personal = PERSONAL.iter().any(|row| (row.0, row.1) == (operation, field));
                     !personal && !volatile.contains(&field.rsplit('/').next().unwrap())
                 });
                 assert!(!found.is_empty());
-                let first = seen.entry(operation).or_insert_with(|| found.clone());
+                let first = first_fields.entry(operation).or_insert_with(|| found.clone());
                 assert_eq!(found.len(), first.len(), "{mode} × {} × {operation}", key.id);
                 for (now, before) in found.iter().zip(first.iter()) {
                     assert_eq!(now, before, "{mode} × {} × {operation}", key.id);
@@ -284,26 +290,26 @@ async fn a_mode_changes_nothing_but_the_personal_fields() {
 
 /// PII-3
 #[tokio::test]
-async fn the_pdf_is_no_richer_than_the_mode_allows() {
+async fn the_pdf_shows_no_more_than_the_mode_allows() {
     let service = Service::start().await;
     plant(&service).await;
     let context = service.context();
     let worker = Worker::new(service.pool().clone(), context.storage.clone(), 1);
     let pdf = operation("get_inspection_pdf");
     for (mode, (subject, partners)) in SUBJECTS.into_iter().enumerate() {
-        told(&service, &partners[0], &pdf, &subject)
+        response(&service, &partners[0], &pdf, &subject)
             .await
-            .assert_refused(503, "service_unavailable");
-        let rendered = Turn::Rendered {
+            .assert_rejected(503, "service_unavailable");
+        let rendered = RenderOutcome::Rendered {
             report: subject.inspection.parse().unwrap(),
-            is_asked: true,
+            is_requested: true,
         };
-        assert_eq!(worker.turn().await.unwrap(), rendered);
+        assert_eq!(worker.render_next().await.unwrap(), rendered);
         let planted = planted(&service, subject.inspection).await;
         for key in partners {
-            let answer = told(&service, key, &pdf, &subject).await;
-            answer.assert_status(200);
-            let document = Document::load_mem(&answer.body).unwrap();
+            let response = response(&service, key, &pdf, &subject).await;
+            response.assert_status(200);
+            let document = Document::load_mem(&response.body).unwrap();
             let pages: Vec<u32> = document.get_pages().into_keys().collect();
             let printed = squeezed(&document.extract_text(&pages).unwrap());
             for (field, cells) in PDF {
@@ -315,8 +321,8 @@ async fn the_pdf_is_no_richer_than_the_mode_allows() {
             if MODES[mode] == "FULL" {
                 continue;
             }
-            // Nor in what is not printed: the document's properties and the alternative texts.
-            assert!(!printed.contains("Yılmazer"), "{}: who inspected is named", MODES[mode]);
+            // The document's properties and alternative texts must not contain it either.
+            assert!(!printed.contains("Yılmazer"), "{}: the inspector is named", MODES[mode]);
             let unprinted = squeezed(&unprinted(&document));
             assert!(!unprinted.is_empty());
             for datum in &planted {

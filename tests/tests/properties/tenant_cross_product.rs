@@ -1,6 +1,6 @@
-//! Partners × organizations × branches × operations: what is not granted answers like what does not exist.
+//! Separation of tenants, by partner × organization × branch × operation: data without a grant looks like unknown data.
 //!
-//! What a partner may see is worked out here from the rows of the database, without the service's own notion of grants.
+//! The expected visibility is computed here from the rows of the database, independently of the service.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use http::StatusCode;
 use partner_api_tests::fixture::inspections::UNKNOWN;
 use partner_api_tests::fixture::{branches, organizations, partners};
 use partner_api_tests::operations::readable_parts;
-use partner_api_tests::{ALPHA, Answer, BETA, DELTA, GAMMA, Service, TestKey};
+use partner_api_tests::{ALPHA, BETA, DELTA, GAMMA, Service, TestKey, TestResponse};
 use serde_json::{Value, json};
 
 const ROOT: &str = "/api/v1/partner";
@@ -32,15 +32,15 @@ struct Inspection {
     created_at: DateTime<Utc>,
 }
 
-/// What there is, and what is granted.
+/// The existing rows, and the grants.
 struct Rows {
     organizations: Vec<String>,
     branches: Vec<Branch>,
     inspections: Vec<Inspection>,
-    /// Partner, organization, and whether all of its branches.
+    /// Partner, organization, and whether all of its branches are granted.
     grants: Vec<(String, String, bool)>,
     /// Partner and branch.
-    single: BTreeSet<(String, String)>,
+    branch_grants: BTreeSet<(String, String)>,
 }
 
 impl Rows {
@@ -84,7 +84,7 @@ impl Rows {
                 .iter()
                 .map(|row| (row.get(0), row.get(1), row.get(2)))
                 .collect(),
-            single: query("SELECT partner_id::text, branch_id::text FROM grant_branches")
+            branch_grants: query("SELECT partner_id::text, branch_id::text FROM grant_branches")
                 .await
                 .iter()
                 .map(|row| (row.get(0), row.get(1)))
@@ -102,7 +102,7 @@ impl Rows {
         self.grants.iter().any(|(partner, granted, all)| {
             partner == key.partner
                 && granted == organization
-                && (*all || self.single.contains(&(partner.clone(), branch.to_owned())))
+                && (*all || self.branch_grants.contains(&(partner.clone(), branch.to_owned())))
         })
     }
 
@@ -111,7 +111,7 @@ impl Rows {
         self.branches.iter().filter(open).collect()
     }
 
-    /// The reports open to a partner in any status that partners see, newest first.
+    /// The reports that a partner may see in any status, newest first.
     fn open_inspections<'a>(&'a self, key: &TestKey) -> Vec<&'a Inspection> {
         let mut open: Vec<_> = self
             .inspections
@@ -125,39 +125,39 @@ impl Rows {
     }
 }
 
-/// All of an answer but what differs between any two: the request's id, the limit's count and the date.
-fn essence(answer: &Answer) -> (StatusCode, BTreeMap<String, String>, String) {
-    let headers = answer
+/// A response without the parts that differ between any two: the request ID, the remaining limit and the date.
+fn comparable(response: &TestResponse) -> (StatusCode, BTreeMap<String, String>, String) {
+    let headers = response
         .headers
         .iter()
         .filter(|(name, _)| !matches!(name.as_str(), "x-request-id" | "ratelimit" | "date"))
         .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
         .collect();
-    let id = answer.header("x-request-id").unwrap();
-    let body = String::from_utf8(answer.body.to_vec()).unwrap();
-    (answer.status, headers, body.replace(id, "[request id]"))
+    let id = response.header("x-request-id").unwrap();
+    let body = String::from_utf8(response.body.to_vec()).unwrap();
+    (response.status, headers, body.replace(id, "[request id]"))
 }
 
 #[track_caller]
-fn assert_alike(answer: &Answer, never_existed: &Answer, who: &TestKey) {
+fn assert_alike(response: &TestResponse, unknown: &TestResponse, who: &TestKey) {
     assert_eq!(
-        essence(answer),
-        essence(never_existed),
-        "{}: {} {:?} tells more than {}",
+        comparable(response),
+        comparable(unknown),
+        "{}: {} {:?} reveals more than {}",
         who.id,
-        answer.target,
-        answer.sent,
-        never_existed.target
+        response.target,
+        response.sent,
+        unknown.target
     );
 }
 
-/// A service for which the partners' limits are out of reach, all may write, and `changes` have been made.
+/// A service with unreachable rate limits, where all partners may write, after `changes` have been made.
 async fn service_after(changes: &str) -> Service {
     let first = Service::start().await;
     let all_may_write = "UPDATE api_keys SET rate_limit = 1000000, scopes = '{test-line:write}'";
     first.db.batch_execute(all_may_write).await.unwrap();
     first.db.batch_execute(changes).await.unwrap();
-    // One that knows of all this from its start.
+    // A replica that loads these changes when it starts.
     first.replica().await
 }
 
@@ -167,24 +167,24 @@ async fn single_reports_are_open_as_granted(service: &Service) {
         let open: BTreeSet<_> = rows.open_inspections(key).iter().map(|report| &report.id).collect();
         for part in readable_parts("inspections") {
             let path = |id: &str| format!("{ROOT}/inspections/{id}{part}");
-            let never_existed = service.get(key, &path(UNKNOWN)).await;
-            never_existed.assert_refused(404, "not_found");
-            assert_alike(&service.get(key, &path("no-id")).await, &never_existed, key);
+            let unknown = service.get(key, &path(UNKNOWN)).await;
+            unknown.assert_rejected(404, "not_found");
+            assert_alike(&service.get(key, &path("no-id")).await, &unknown, key);
             for report in &rows.inspections {
-                let answer = service.get(key, &path(&report.id)).await;
-                let there =
+                let response = service.get(key, &path(&report.id)).await;
+                let exists =
                     open.contains(&report.id) && (part != "/pdf" || report.status == "published" && report.has_slug);
-                if there && part == "/pdf" && answer.status == 503 {
-                    // Not rendered yet: there it is all the same.
-                    answer.assert_refused(503, "service_unavailable");
-                } else if there {
-                    answer.assert_status(200);
+                if exists && part == "/pdf" && response.status == 503 {
+                    // It exists but is not rendered yet.
+                    response.assert_rejected(503, "service_unavailable");
+                } else if exists {
+                    response.assert_status(200);
                 } else if open.contains(&report.id) {
-                    // That it is there it may know.
-                    let message = answer.assert_refused(404, "not_found").message();
+                    // The partner may know that the report exists.
+                    let message = response.assert_rejected(404, "not_found").message();
                     assert!(message.starts_with("this report has no PDF"), "{message}");
                 } else {
-                    assert_alike(&answer, &never_existed, key);
+                    assert_alike(&response, &unknown, key);
                 }
             }
         }
@@ -200,8 +200,8 @@ async fn lists_of_reports_hold_what_is_granted(service: &Service) {
                 "{ROOT}/inspections?limit=100{}",
                 status.map_or_else(String::new, |status| format!("&status={status}"))
             );
-            let never_existed = service.get(key, &format!("{base}&organization_id={UNKNOWN}")).await;
-            assert_eq!(never_existed.assert_status(200).data("id"), [""; 0]);
+            let unknown = service.get(key, &format!("{base}&organization_id={UNKNOWN}")).await;
+            assert_eq!(unknown.assert_status(200).data("id"), [""; 0]);
             let organizations = rows.organizations.iter().map(Some).chain([None]);
             for organization in organizations {
                 let branches = rows.branches.iter().map(|branch| Some(&branch.id)).chain([None]);
@@ -219,11 +219,11 @@ async fn lists_of_reports_hold_what_is_granted(service: &Service) {
                         .filter(|report| branch.is_none_or(|id| *id == report.branch))
                         .map(|report| report.id.clone())
                         .collect();
-                    let answer = service.get(key, &target).await;
-                    let got = answer.assert_status(200).data("id");
+                    let response = service.get(key, &target).await;
+                    let got = response.assert_status(200).data("id");
                     assert_eq!(got, expected, "{}: {target}", key.id);
                     if expected.is_empty() {
-                        assert_alike(&answer, &never_existed, key);
+                        assert_alike(&response, &unknown, key);
                     }
                 }
             }
@@ -249,13 +249,13 @@ async fn organizations_and_branches_are_those_granted(service: &Service) {
 
         for query in ["", "?active=true", "?active=false", "?city=Ankara"] {
             let path = |id: &str| format!("{ROOT}/organizations/{id}/branches{query}");
-            let never_existed = service.get(key, &path(UNKNOWN)).await;
-            never_existed.assert_refused(404, "not_found");
-            assert_alike(&service.get(key, &path("no-id")).await, &never_existed, key);
+            let unknown = service.get(key, &path(UNKNOWN)).await;
+            unknown.assert_rejected(404, "not_found");
+            assert_alike(&service.get(key, &path("no-id")).await, &unknown, key);
             for organization in &rows.organizations {
-                let answer = service.get(key, &path(organization)).await;
+                let response = service.get(key, &path(organization)).await;
                 if !rows.is_granted(key, organization) {
-                    assert_alike(&answer, &never_existed, key);
+                    assert_alike(&response, &unknown, key);
                     continue;
                 }
                 let in_ankara = [branches::KAP_01, branches::ANK_01];
@@ -266,13 +266,13 @@ async fn organizations_and_branches_are_those_granted(service: &Service) {
                     .filter(|branch| !query.ends_with("Ankara") || in_ankara.contains(&branch.id.as_str()))
                     .map(|branch| branch.id.clone())
                     .collect();
-                let got = answer.assert_status(200).data("id");
+                let got = response.assert_status(200).data("id");
                 assert_eq!(
                     (got.len(), BTreeSet::from_iter(got)),
                     (expected.len(), expected),
                     "{}: {}",
                     key.id,
-                    answer.target
+                    response.target
                 );
             }
         }
@@ -285,37 +285,37 @@ async fn measurements_are_taken_where_granted(service: &Service) {
         json!({ "branch_code": code, "plate": "34 ABC 123", "measurements": { "BRAKE_FRONT_LEFT": 2.85 } }).to_string()
     };
     let codes: BTreeSet<_> = rows.branches.iter().map(|branch| branch.code.as_str()).collect();
-    let mut taken = BTreeSet::new();
+    let mut accepted = BTreeSet::new();
     for key in &PARTNERS {
-        let never_existed = service.measure(key, package("NOWHERE-9")).await;
-        never_existed.assert_refused(404, "not_found");
+        let unknown = service.measure(key, package("NOWHERE-9")).await;
+        unknown.assert_rejected(404, "not_found");
         for code in &codes {
-            let answer = service.measure(key, package(code)).await;
+            let response = service.measure(key, package(code)).await;
             let open = rows.open_branches(key);
             let matching: Vec<_> = open
                 .iter()
                 .filter(|branch| branch.code == *code && branch.is_active)
                 .collect();
             match matching[..] {
-                [] => assert_alike(&answer, &never_existed, key),
+                [] => assert_alike(&response, &unknown, key),
                 [branch] => {
-                    answer.assert_status(201);
-                    taken.insert((key.partner.to_owned(), branch.id.clone()));
+                    response.assert_status(201);
+                    accepted.insert((key.partner.to_owned(), branch.id.clone()));
                 }
                 _ => {
-                    answer.assert_refused(400, "invalid_request");
+                    response.assert_rejected(400, "invalid_request");
                 }
             }
         }
     }
     let recorded = "SELECT partner_id::text, branch_id::text FROM measurements";
     let rows = service.db.query(recorded, &[]).await.unwrap();
-    assert_eq!(rows.len(), taken.len(), "one record for each that was taken");
+    assert_eq!(rows.len(), accepted.len(), "one record for each accepted package");
     let recorded: BTreeSet<(String, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-    assert_eq!(recorded, taken);
+    assert_eq!(recorded, accepted);
 }
 
-async fn all_of_it(changes: &str) {
+async fn check_everything(changes: &str) {
     let service = service_after(changes).await;
     single_reports_are_open_as_granted(&service).await;
     lists_of_reports_hold_what_is_granted(&service).await;
@@ -325,19 +325,19 @@ async fn all_of_it(changes: &str) {
 
 /// REP-1, REP-2, ERR-6
 #[tokio::test]
-async fn what_is_not_granted_answers_like_what_never_existed() {
-    all_of_it("").await;
+async fn data_without_a_grant_looks_like_unknown_data() {
+    check_everything("").await;
 }
 
-/// With grants of every other shape: some branches of two organizations, some of one and all of another, a single one,
-/// and an organization without any of its branches.
+/// The same with other kinds of grants: some branches of two organizations, some of one and all of another, a single branch,
+/// or no branch of an organization.
 #[tokio::test]
-async fn what_is_not_granted_answers_like_what_never_existed_under_other_grants() {
+async fn data_without_a_grant_looks_like_unknown_data_under_other_grants() {
     let (alpha, beta, gamma, delta) = (partners::ALPHA, partners::BETA, partners::GAMMA, partners::DELTA);
     let (none, masked, full) = (organizations::NONE, organizations::MASKED, organizations::FULL);
     let (ank, izmir) = (branches::ANK_01, branches::IZMIR_01);
     let ortak = "(SELECT id FROM branches WHERE code = 'ORTAK' AND organization_id = ";
-    all_of_it(&format!(
+    check_everything(&format!(
         "BEGIN;
          DELETE FROM grant_branches;
          DELETE FROM grants;

@@ -1,10 +1,10 @@
-//! The request log: its rows, its reasons, and how operators read it.
+//! The request log: its rows, its reasons, and the operators' searches.
 
-// A test says what is wrong by panicking.
+// Tests report failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod partitions;
 mod reading;
 mod reasons;
-mod refusals;
+mod rejections;
 mod rows;

@@ -17,7 +17,7 @@ fn ids(entries: &[Entry]) -> Vec<Uuid> {
 }
 
 #[tokio::test]
-async fn each_filter_lets_its_requests_through_the_newest_first() {
+async fn each_filter_selects_its_requests_newest_first() {
     let service = Service::start().await;
     let log = Log::of(&service);
     let mut sent = Vec::new();
@@ -30,9 +30,9 @@ async fn each_filter_lets_its_requests_through_the_newest_first() {
             .with("x-partner-signature", "none"),
         Request::get(HEALTH),
     ] {
-        let answer = service.send(request).await;
-        log.entry(&answer).await;
-        sent.push(id(&answer));
+        let response = service.send(request).await;
+        log.entry(&response).await;
+        sent.push(id(&response));
     }
     let [first, second, third, forged, unsigned] = sent.try_into().unwrap();
     let all = Filter::default;
@@ -151,8 +151,8 @@ async fn each_filter_lets_its_requests_through_the_newest_first() {
     );
 }
 
-/// A row of this moment, less so many seconds.
-async fn written(service: &Service, seconds_ago: f64, key_id: &str) -> Uuid {
+/// Inserts a row with a time this many seconds ago.
+async fn insert_row(service: &Service, seconds_ago: f64, key_id: &str) -> Uuid {
     let request_id = Uuid::now_v7();
     let insert =
         "INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route, key_id)
@@ -163,40 +163,40 @@ async fn written(service: &Service, seconds_ago: f64, key_id: &str) -> Uuid {
 }
 
 #[tokio::test]
-async fn following_misses_nothing_that_a_replica_writes_late_and_repeats_nothing() {
+async fn following_misses_no_late_entry_and_repeats_none() {
     let service = Service::start().await;
     let log = Log::of(&service);
-    // Its partition is there.
+    // Create the partition of today.
     log.entry(&service.get(&BETA, HEALTH).await).await;
     let of_alpha = Filter {
         partner_id: Some(partners::ALPHA.parse().unwrap()),
         ..Filter::default()
     };
     let begin = Cursor::before(Utc::now() - TimeDelta::minutes(1));
-    let first = written(&service, 20.0, ALPHA.id).await;
-    written(&service, 15.0, BETA.id).await;
-    let second = written(&service, 10.0, ALPHA_ROTATED.id).await;
-    let present = written(&service, 0.0, ALPHA.id).await;
+    let first = insert_row(&service, 20.0, ALPHA.id).await;
+    insert_row(&service, 15.0, BETA.id).await;
+    let second = insert_row(&service, 10.0, ALPHA_ROTATED.id).await;
+    let present = insert_row(&service, 0.0, ALPHA.id).await;
     let next = async |filter: &Filter, after| follow(&log.client().await, filter, after).await.unwrap();
-    let seen = next(&of_alpha, begin).await;
-    assert_eq!(ids(&seen), [first, second], "the present may still be written to");
+    let page = next(&of_alpha, begin).await;
+    assert_eq!(ids(&page), [first, second], "entries of the last moments are withheld");
     let one = Filter {
         limit: 1,
         ..of_alpha.clone()
     };
-    let page = next(&one, begin).await;
-    assert_eq!(ids(&page), [first]);
-    assert_eq!(ids(&next(&one, Cursor::after(&page[0])).await), [second]);
-    // Of the same moment as one that was seen.
+    let first_page = next(&one, begin).await;
+    assert_eq!(ids(&first_page), [first]);
+    assert_eq!(ids(&next(&one, Cursor::after(&first_page[0])).await), [second]);
+    // A row with the same time as one that was returned.
     let twin = "INSERT INTO request_log SELECT l.arrived_at, $2, l.partner_id, 1, 0, 0, 200, l.address, 'GET', '/*', NULL, NULL, NULL, \
                 l.key_id FROM request_log l WHERE request_id = $1";
     service.db.execute(twin, &[&second, &Uuid::max()]).await.unwrap();
-    let after = Cursor::after(seen.last().unwrap());
+    let after = Cursor::after(page.last().unwrap());
     assert_eq!(ids(&next(&of_alpha, after).await), [Uuid::max()]);
     let until_present = log
         .when(async || {
-            let seen = next(&of_alpha, after).await;
-            (seen.len() == 2).then_some(seen)
+            let page = next(&of_alpha, after).await;
+            (page.len() == 2).then_some(page)
         })
         .await;
     assert_eq!(until_present[1].request_id, present);
@@ -204,14 +204,14 @@ async fn following_misses_nothing_that_a_replica_writes_late_and_repeats_nothing
     assert!(Utc::now() - at >= TimeDelta::seconds(2));
 }
 
-/// What is asked of keys is read from the index by key, however seldom a key is seen: a walk back in time until enough of its
-/// requests are found is a walk through all of the log.
+/// Searches by key use the index by key, however rare the key is. A scan backwards in time until enough requests are found would
+/// read the whole log.
 #[tokio::test]
-async fn a_key_that_was_never_seen_costs_no_walk_through_the_log() {
+async fn a_search_for_an_unused_key_does_not_scan_the_log() {
     let service = Service::start().await;
-    // Once there is one entry, there is a partition for today.
-    let answer = service.get(&ALPHA, "/api/v1/partner/health").await;
-    Log::of(&service).entry(&answer).await;
+    // The first entry creates the partition of today.
+    let response = service.get(&ALPHA, "/api/v1/partner/health").await;
+    Log::of(&service).entry(&response).await;
     let rows =
         "INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route, key_id)
                 SELECT now(), gen_random_uuid(), 1, 0, 200, '127.0.0.1', 'GET', '/', 'key' || n % 5

@@ -1,4 +1,4 @@
-//! What an entry contains, and what it never contains.
+//! The contents of an entry, and data that it must not contain.
 
 use partner_api::request_log::Entry;
 use partner_api_tests::fixture::{KEYS, inspections, partners};
@@ -8,7 +8,7 @@ use partner_api_tests::request_log::{Log, id};
 
 /// SVC-5
 #[tokio::test]
-async fn an_entry_tells_everything_about_a_request() {
+async fn an_entry_describes_its_request_completely() {
     let service = Service::start().await;
     let log = Log::of(&service);
     let report = format!("/api/v1/partner/inspections/{}", inspections::FULL_PUBLISHED);
@@ -16,15 +16,15 @@ async fn an_entry_tells_everything_about_a_request() {
         .signed_by(&ALPHA)
         .header("user-agent", "gateway/1.0");
     let before = chrono::Utc::now();
-    let answer = service.send(request).await;
-    answer.assert_status(200);
-    let entry = log.entry(&answer).await;
+    let response = service.send(request).await;
+    response.assert_status(200);
+    let entry = log.entry(&response).await;
     let since = entry.at.signed_duration_since(before);
     assert!((-1..10).contains(&since.num_seconds()), "{since}");
     assert!((1..10_000_000).contains(&entry.took_us), "{}", entry.took_us);
     let expected = Entry {
         at: entry.at,
-        request_id: id(&answer),
+        request_id: id(&response),
         method: "GET".into(),
         route: "/api/v1/partner/inspections/{id}".into(),
         operation: Some("get_inspection".into()),
@@ -39,7 +39,7 @@ async fn an_entry_tells_everything_about_a_request() {
         user_agent: Some("gateway/1.0".into()),
         took_us: entry.took_us,
         received_bytes: 0,
-        sent_bytes: Some(answer.body.len().try_into().unwrap()),
+        sent_bytes: Some(response.body.len().try_into().unwrap()),
     };
     assert_eq!(entry, expected);
     let name: String = service
@@ -53,7 +53,7 @@ async fn an_entry_tells_everything_about_a_request() {
 
 /// SVC-5
 #[tokio::test]
-async fn measurements_links_and_the_document_are_logged_by_their_templates() {
+async fn paths_are_logged_as_their_templates() {
     let service = Service::start().await;
     let log = Log::of(&service);
     let body = r#"{"branch_code":"IST-02","plate":"34 TOO 001","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
@@ -76,16 +76,16 @@ async fn measurements_links_and_the_document_are_logged_by_their_templates() {
             "/api/v1/partner/inspections/{id}",
         ),
     ] {
-        let answer = service.send(request).await;
-        let entry = log.entry(&answer).await;
+        let response = service.send(request).await;
+        let entry = log.entry(&response).await;
         assert_eq!((entry.method.as_str(), entry.route.as_str()), (method, route));
-        assert_eq!(entry.sent_bytes, Some(answer.body.len().try_into().unwrap()));
+        assert_eq!(entry.sent_bytes, Some(response.body.len().try_into().unwrap()));
     }
 }
 
 /// SVC-5, KEY-2
 #[tokio::test]
-async fn no_column_of_any_entry_holds_a_secret_a_body_a_query_or_personal_data() {
+async fn no_entry_contains_a_secret_a_body_a_query_or_personal_data() {
     let service = Service::start().await;
     let log = Log::of(&service);
     let forged = "sha256=00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7";
@@ -123,8 +123,8 @@ async fn no_column_of_any_entry_holds_a_secret_a_body_a_query_or_personal_data()
             .header("authorization", "said-in-a-header"),
     ];
     for request in requests {
-        let answer = service.send(request.header("user-agent", &agent)).await;
-        log.entry(&answer).await;
+        let response = service.send(request.header("user-agent", &agent)).await;
+        log.entry(&response).await;
     }
     let rows = service.rows("SELECT * FROM request_log").await.to_string();
     assert!(

@@ -21,7 +21,7 @@ pub enum Dispatch {}
 /// The API for Dropshot's server.
 ///
 /// # Errors
-/// If Dropshot refuses a route, which does not depend on the request: a test that starts the server covers it.
+/// If Dropshot rejects a route, which does not depend on the request: a test that starts the server covers it.
 pub fn description() -> Result<ApiDescription<Context>, ApiDescriptionBuildErrors> {
     api_mod::api_description::<Dispatch>()
 }

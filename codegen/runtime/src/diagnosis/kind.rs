@@ -53,7 +53,7 @@ pub(super) fn other_kind(wanted: &str, kind: Kind, raw: &RawValue, schema: &Valu
         _ => return None,
     };
     let hint = match (wanted, kind) {
-        (_, Kind::Null) => "; leave it out where it may be left out".to_string(),
+        (_, Kind::Null) => "; omit it if it is optional".to_string(),
         ("string", Kind::Number | Kind::Boolean) => "; put it in quotes".to_string(),
         ("number" | "integer" | "boolean", Kind::Text) => unquoted(wanted, raw),
         _ => String::new(),

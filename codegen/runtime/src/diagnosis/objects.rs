@@ -9,15 +9,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::kind::Kind;
-use super::{Diagnosis, LONE_SURROGATE, count, flag};
-use crate::fault::{Fault, MOST, Path};
+use super::{Diagnosis, LONE_SURROGATE, checked_count, count, flag};
 use crate::names;
 use crate::rules::MapRules;
+use crate::validation::{MAX_ERRORS, Path, ValidationError};
 
 impl<'s> Diagnosis<'s> {
     pub(super) fn object(&mut self, raw: &RawValue, schema: &'s Value, path: &Path) {
         let Ok(Entries(entries)) = serde_json::from_str(raw.get()) else {
-            self.add(path, format!("has a name that is no text: {LONE_SURROGATE}"));
+            self.add(path, format!("has a name that is not valid text: {LONE_SURROGATE}"));
             return;
         };
         let mut known = Members::default();
@@ -30,12 +30,15 @@ impl<'s> Diagnosis<'s> {
         let mut seen = HashSet::new();
         let mut unknown: Vec<&str> = Vec::new();
         for (name, value) in &entries {
+            if self.is_complete() {
+                return;
+            }
             let place = path.member(name);
             let Some(property) = known.property(name) else {
                 match others {
                     Some(Value::Object(_)) => self.value(value, others.unwrap_or(&Value::Null), &place),
                     // The first unknown members suffice for the report.
-                    _ if unknown.len() < MOST => unknown.push(name),
+                    _ if unknown.len() < MAX_ERRORS => unknown.push(name),
                     _ => {}
                 }
                 continue;
@@ -67,9 +70,9 @@ impl<'s> Diagnosis<'s> {
                     let all: Vec<&str> = known.names().collect();
                     self.add(&place, format!("is unknown; the members are {}", all.join(", ")));
                 }
-                (false, Some(near)) if !known.required.contains(&near) => self.hints.push(Fault::in_body(
+                (false, Some(near)) if !known.required.contains(&near) => self.hints.push(ValidationError::in_body(
                     &place,
-                    format!("is unknown, and ignored; did you mean {near}?"),
+                    format!("is unknown and is ignored; did you mean {near}?"),
                 )),
                 (false, _) => {}
             }
@@ -84,7 +87,10 @@ impl<'s> Diagnosis<'s> {
         };
         self.check(path, rules.check(entries.len()));
         let mut seen = HashSet::new();
-        for (name, value) in entries {
+        for (name, value) in entries.iter().take(checked_count(rules.max_properties)) {
+            if self.is_complete() {
+                return;
+            }
             let place = path.member(name);
             if !seen.insert(name.as_str()) {
                 self.add(&place, "occurs twice; send it once");

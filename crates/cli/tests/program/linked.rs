@@ -1,25 +1,25 @@
-//! What the program links, by its features.
+//! The crates that the program links, depending on its features.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The crates of pictures, of the client and of what else only the sandbox wants.
+/// Crates that only the sandbox uses.
 const SANDBOX: [&str; 4] = [
     "partner-api-sandbox",
     "sandbox-pictures",
     "partner-api-client",
     "progenitor-client",
 ];
-/// Of the private database.
+/// Crates of the private database.
 const EMBEDDED_POSTGRES: [&str; 1] = ["embedded-postgres"];
-/// Of the published contract as a site.
+/// Crates of the documentation site.
 const SITE: [&str; 1] = ["partner-api-site"];
-/// Of what inspectors see.
+/// Crates of the inspectors' page.
 const INSPECTORS: [&str; 1] = ["partner-api-inspector"];
-/// Of PDFs. Typst decodes photos and draws SVG itself.
+/// Crates that render PDFs. Typst decodes photos and draws SVG itself.
 const RENDER: [&str; 6] = ["typst", "typst-layout", "typst-pdf", "krilla", "usvg", "image"];
 
-/// The crates, our own and others', that the program is linked from with these features.
+/// Returns the names of all crates that the program links with these features.
 fn linked(features: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--package", env!("CARGO_PKG_NAME")])
@@ -44,7 +44,7 @@ fn of<'a>(tree: &BTreeSet<String>, crates: impl IntoIterator<Item = &'a &'a str>
 }
 
 #[test]
-fn a_server_alone_links_no_pictures_no_client_no_private_database_and_no_typst() {
+fn a_server_without_features_links_none_of_the_optional_crates() {
     let server = linked(&[]);
     assert!(
         server.contains("partner-api") && server.contains("tokio-postgres"),
@@ -65,7 +65,7 @@ fn a_server_alone_links_no_pictures_no_client_no_private_database_and_no_typst()
 }
 
 #[test]
-fn each_feature_links_its_own_crates_alone() {
+fn each_feature_links_only_its_own_crates() {
     let renderer = linked(&["render"]);
     assert_eq!(of(&renderer, &RENDER), RENDER);
     assert_eq!(of(&renderer, SANDBOX.iter().chain(&EMBEDDED_POSTGRES)), [""; 0]);
@@ -83,13 +83,16 @@ fn each_feature_links_its_own_crates_alone() {
     );
     let with_site = linked(&["site"]);
     assert_eq!(of(&with_site, &SITE), SITE);
-    let makers = ["site-builder", "maud", "pulldown-cmark"];
-    assert_eq!(of(&with_site, SANDBOX.iter().chain(&RENDER).chain(&makers)), [""; 0]);
+    let build_only = ["site-builder", "maud", "pulldown-cmark"];
+    assert_eq!(
+        of(&with_site, SANDBOX.iter().chain(&RENDER).chain(&build_only)),
+        [""; 0]
+    );
 }
 
-/// So that no name above is one that never is linked.
+/// Shows that the names above exist.
 #[test]
-fn the_program_as_it_is_built_without_a_word_links_all_of_them() {
+fn the_default_features_link_all_of_these_crates() {
     let all = linked(&["default"]);
     let names: Vec<_> = SANDBOX
         .iter()

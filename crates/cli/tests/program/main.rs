@@ -1,4 +1,4 @@
-//! The program `partner-api`, run as a process.
+//! Tests that run the program `partner-api` as a process.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod linked;

@@ -1,4 +1,4 @@
-//! What happens around every generated call: the session's cookie and token, and observation.
+//! Hooks of the generated calls: they add the session's cookie and CSRF token, and notify the observer.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use reqwest::{Method, Request, Response, ResponseBuilderExt, StatusCode, Url};
 
 use crate::generated::Client;
 
-/// What the calls of a [`Client`] share. `Debug` shows no secret.
+/// The state that the calls of a [`Client`] share. `Debug` shows no secret.
 #[derive(Clone, Default)]
 pub struct Hooks {
     session: Arc<Mutex<Session>>,
@@ -29,28 +29,28 @@ impl fmt::Debug for Hooks {
     }
 }
 
-/// A call that was answered.
+/// A call and its response.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The operation's `operationId`.
     pub operation_id: &'static str,
     /// The request's method.
     pub method: Method,
-    /// The request's address.
+    /// The request's URL.
     pub url: Url,
-    /// The request's body, empty when it has none.
+    /// The request's body; empty if it has none.
     pub request_body: Bytes,
-    /// The answer's status.
+    /// The response's status.
     pub status: StatusCode,
-    /// The answer's headers.
+    /// The response's headers.
     pub headers: HeaderMap,
-    /// The answer's body, whole.
+    /// The response's complete body.
     pub body: Bytes,
 }
 
-/// Is told of every call that was answered, but for streams, which have no end.
+/// Observes every call that has a response, except streams.
 pub trait Observer: Send + Sync + 'static {
-    /// Called once per answer.
+    /// Called once per response.
     fn observe(&self, exchange: &Exchange);
 }
 
@@ -68,8 +68,8 @@ impl Hooks {
         }
     }
 
-    /// Sends this token with every call from now on.
-    pub(crate) fn carry(&self, csrf_token: &str) {
+    /// Sends this CSRF token with every call from now on.
+    pub(crate) fn set_csrf_token(&self, csrf_token: &str) {
         self.session().csrf_token = HeaderValue::from_str(csrf_token).ok();
     }
 
@@ -77,8 +77,8 @@ impl Hooks {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the cookie of an answer, without what the browser is told about it.
-    fn keep(&self, response: &Response) {
+    /// Stores the cookie of a response, without its attributes.
+    fn store_cookie(&self, response: &Response) {
         let set = response.headers().get(SET_COOKIE).and_then(|line| line.to_str().ok());
         let pair = set.and_then(|line| line.split(';').next());
         if let Some(Ok(cookie)) = pair.map(HeaderValue::from_str) {
@@ -89,7 +89,7 @@ impl Hooks {
     async fn observed(
         &self,
         operation_id: &'static str,
-        asked: (Method, Url, Bytes),
+        request: (Method, Url, Bytes),
         response: Response,
     ) -> reqwest::Result<Response> {
         let is_stream = response.headers().get(CONTENT_TYPE) == Some(&HeaderValue::from_static("text/event-stream"));
@@ -97,7 +97,7 @@ impl Hooks {
             return Ok(response);
         };
         let (status, version, headers) = (response.status(), response.version(), response.headers().clone());
-        let (method, url, request_body) = asked;
+        let (method, url, request_body) = request;
         let body = response.bytes().await?;
         observer.observe(&Exchange {
             operation_id,
@@ -112,7 +112,7 @@ impl Hooks {
         *rebuilt.status_mut() = status;
         *rebuilt.version_mut() = version;
         *rebuilt.headers_mut() = headers;
-        // The address travels as an extension, which only the builder sets.
+        // reqwest reads the URL from an extension, which only this builder can set.
         if let Ok(addressed) = http::Response::builder().url(url).body(()) {
             *rebuilt.extensions_mut() = addressed.into_parts().0.extensions;
         }
@@ -136,13 +136,13 @@ impl ClientHooks<Hooks> for Client {
 
     async fn exec(&self, request: Request, info: &OperationInfo) -> reqwest::Result<Response> {
         let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
-        let asked = (
+        let observed = (
             request.method().clone(),
             request.url().clone(),
             Bytes::copy_from_slice(body),
         );
         let response = self.client().execute(request).await?;
-        self.inner().keep(&response);
-        self.inner().observed(info.operation_id, asked, response).await
+        self.inner().store_cookie(&response);
+        self.inner().observed(info.operation_id, observed, response).await
     }
 }

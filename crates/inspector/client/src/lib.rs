@@ -1,8 +1,9 @@
-//! A client of the inspectors' API (`spec/inspector-api.yaml`): one generated method of [`Client`] per operation, named as its
-//! `operationId`, and a session that goes along with each call once [`sign_in`] has made one.
+//! A client of the inspectors' API (`spec/inspector-api.yaml`).
+//!
+//! [`Client`] has one generated method per operation, named like its `operationId`. After [`sign_in`], every call carries the session.
 
 #[rustfmt::skip]
-#[allow(unused_imports)] // Its prelude, which this crate does not need.
+#[allow(unused_imports)] // The generated prelude is not used.
 mod generated;
 mod hooks;
 
@@ -12,20 +13,20 @@ pub use generated::{Client, ResponseValue, builder, types};
 pub use hooks::{Exchange, Hooks, Observer};
 pub use progenitor_client::Error;
 
-/// How long a connection may take to be made.
-const CONNECTING: Duration = Duration::from_secs(10);
-/// How long an answer may say nothing: a stream says something every 15 s.
-const SILENCE: Duration = Duration::from_secs(60);
+/// The timeout of connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time without data after which a response fails. A stream sends data every 15 s.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A client for the service whose internal listener is at `base_url`; nobody is signed in yet.
+/// Creates a client of the service whose inspectors' listener is at `base_url`. It is not signed in yet.
 ///
 /// # Errors
-/// The HTTP client could not be set up.
+/// The HTTP client could not be created.
 pub fn connect(base_url: &str) -> Result<Client, reqwest::Error> {
     Ok(Client::new_with_client(base_url, http_client()?, Hooks::default()))
 }
 
-/// The same, with somebody who is told of every answer.
+/// Creates a client like [`connect`], with an observer of every response.
 ///
 /// # Errors
 /// As [`connect`].
@@ -37,27 +38,27 @@ pub fn connect_observed(base_url: &str, observer: impl Observer) -> Result<Clien
     ))
 }
 
-/// A stream has no end, so there is no time for a whole answer; but a service that says nothing for so long is not there.
+/// Creates the HTTP client. It has no timeout for whole responses, because a stream has no end.
 fn http_client() -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder()
-        .connect_timeout(CONNECTING)
-        .read_timeout(SILENCE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
         .build()
 }
 
-/// Signs in with a token: the client's calls are the inspector's from then on.
+/// Signs in with a token. The client's later calls carry the inspector's session.
 ///
 /// # Errors
-/// What the service says of the token, or that it says nothing.
+/// The service rejected the token or could not be reached.
 pub async fn sign_in(client: &Client, token: &str) -> Result<types::SessionData, Error<types::Error>> {
     let body = types::SignIn::builder().token(token);
     let session = client.sign_in().body(body).send().await?.into_inner().data;
-    client.hooks().carry(&session.csrf_token);
+    client.hooks().set_csrf_token(&session.csrf_token);
     Ok(session)
 }
 
 impl Client {
-    /// What goes along with the calls.
+    /// The hooks that all calls share.
     fn hooks(&self) -> &Hooks {
         progenitor_client::ClientInfo::inner(self)
     }

@@ -1,4 +1,4 @@
-//! What has changed among the reports that somebody watches.
+//! The state of open reports, in which event streams look for changes.
 
 use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::report::version;
 
 statement! {
-    /// The reports at the branches `$1` that are being worked on, of the last thirty days, and what changes with each change of
-    /// them: the version, the status, and which measurements wait, as far as they are among the newest hundred.
+    /// The open reports of the last thirty days at the branches `$1`, each with a text that differs after every change. The text
+    /// consists of the version, the status, and the number and newest time of the pending measurements, up to a hundred of them.
     STATE = concat!("\
 SELECT i.id, i.branch_id, concat_ws(' ', ", version!(), ", i.status,
     (SELECT concat_ws(' ', count(*), max(w.received_at)) FROM (
@@ -20,21 +20,21 @@ WHERE i.branch_id = ANY ($1::uuid[]) AND i.status IN ('DRAFT', 'IN_REVIEW', 'REV
   AND i.created_at > now() - interval '30 days'");
 }
 
-/// A report, and what differs when it has changed.
+/// A report, and a text that differs after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Its id.
+    /// The report's ID.
     pub report: Uuid,
-    /// Its branch.
+    /// The ID of its branch.
     pub branch: Uuid,
-    /// Equal as long as nothing has changed.
+    /// A text that stays equal until the report changes.
     pub state: String,
 }
 
-/// The state of the reports that are being worked on at these branches.
+/// Returns the state of the open reports at these branches.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn state(client: &Connection, branches: &[Uuid]) -> Result<Vec<State>, DbError> {
     let rows = client.query(STATE, &[&branches]).await?;
     rows.iter()

@@ -1,4 +1,4 @@
-//! The list of reports that are being worked on.
+//! The list of open reports.
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::cursor::Position;
@@ -11,8 +11,8 @@ use crate::caller::Inspector;
 use crate::rules::moves::Status;
 
 statement! {
-    /// Reports at the branches `$1` in the statuses `$2`, the newest first, behind the time `$3` and id `$4`, at most `$5`, with how
-    /// many measurements wait for each, up to a hundred.
+    /// Reports at the branches `$1` with the statuses `$2`, the newest first, after the time `$3` and ID `$4`, at most `$5`. Their
+    /// plate, number or VIN contains `$6`, if it is not null. Each has the number of its pending measurements, up to a hundred.
     LIST = "\
 SELECT i.id, i.report_number, i.status, i.branch_id, i.plate, v.brand, v.model, v.year, i.created_at,
        (SELECT count(*) FROM (SELECT FROM measurements m
@@ -20,13 +20,15 @@ SELECT i.id, i.report_number, i.status, i.branch_id, i.plate, v.brand, v.model, 
 FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
 WHERE i.branch_id = ANY ($1::uuid[]) AND i.status = ANY ($2::text[])
   AND ($3::timestamptz IS NULL OR (i.created_at, i.id) < ($3, $4::uuid))
+  AND ($6::text IS NULL OR strpos(i.plate, $6) > 0 OR strpos(upper(i.snapshot_vin), $6) > 0
+       OR strpos(replace(upper(i.report_number), '-', ''), $6) > 0)
 ORDER BY i.created_at DESC, i.id DESC LIMIT $5";
 }
 
 /// A report in the list.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
     /// Its number.
     pub report_number: String,
@@ -36,42 +38,47 @@ pub struct Line {
     pub branch_id: Uuid,
     /// The plate under which it was opened.
     pub plate: String,
-    /// Brand, model and year.
+    /// The vehicle's make, model and year.
     pub vehicle: String,
-    /// Measurements that wait for its plate at its branch.
+    /// The number of pending measurements for its plate at its branch.
     pub waiting: i32,
-    /// When it was opened.
+    /// The time at which it was opened.
     pub created_at: DateTime<Utc>,
 }
 
-/// What of the list is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked {
+/// The filter and the position of a page.
+#[derive(Clone, Debug)]
+pub struct PageRequest {
     /// Only this branch.
     pub branch: Option<Uuid>,
     /// Only this status.
     pub status: Option<Status>,
-    /// Behind this report.
+    /// Only reports whose plate, number or VIN contains this text: upper case, without spaces and hyphens.
+    pub search: Option<String>,
+    /// Only reports after this position.
     pub after: Option<Position>,
-    /// The most reports.
+    /// The maximum number of reports.
     pub limit: i64,
 }
 
-/// A page of the inspector's reports.
+/// Returns a page of the reports at the inspector's branches.
 ///
 /// # Errors
-/// What the database says.
-pub async fn list(client: &Connection, inspector: &Inspector, asked: &Asked) -> Result<Vec<Line>, DbError> {
+/// The database failed.
+pub async fn list(client: &Connection, inspector: &Inspector, request: &PageRequest) -> Result<Vec<Line>, DbError> {
     let mut branches = inspector.branch_ids();
-    branches.retain(|id| asked.branch.is_none_or(|branch| branch == *id));
-    let statuses: Vec<&str> = Status::OPEN
-        .iter()
-        .filter(|status| asked.status.is_none_or(|wanted| wanted == **status))
-        .map(|status| status.word())
-        .collect();
-    let (time, id) = asked.after.map(|after| (after.time, after.id)).unzip();
+    branches.retain(|id| request.branch.is_none_or(|branch| branch == *id));
+    let statuses: Vec<&str> = match (request.status, &request.search) {
+        (Some(status), _) => vec![status.as_str()],
+        (None, Some(_)) => Status::ALL.iter().map(|status| status.as_str()).collect(),
+        (None, None) => Status::OPEN.iter().map(|status| status.as_str()).collect(),
+    };
+    let (time, id) = request.after.map(|after| (after.time, after.id)).unzip();
     let rows = client
-        .query(LIST, &[&branches, &statuses, &time, &id, &asked.limit])
+        .query(
+            LIST,
+            &[&branches, &statuses, &time, &id, &request.limit, &request.search],
+        )
         .await?;
     rows.iter()
         .map(|row| {

@@ -1,6 +1,6 @@
-//! The SQL of the inspectors' room: registered statements beside their row mapping; nothing of HTTP.
+//! The inspectors' SQL statements and their row mapping, without HTTP.
 //!
-//! That a report is one of the inspector's branches is a condition in every statement about it.
+//! Every statement that finds a report has the inspector's branches as a condition.
 
 pub mod attempts;
 pub mod changes;
@@ -13,13 +13,41 @@ pub mod sessions;
 pub mod waiting;
 pub mod writing;
 
+use std::sync::Arc;
+
+use deadpool_postgres::Pool;
 use partner_api_store::DbError;
-use partner_api_store::connection::Parameters;
+use partner_api_store::connection::{Connection, Parameters};
+use partner_api_store::deadline::Deadline;
 use partner_api_store::statement::Statement;
 use partner_api_store::transaction::Transaction;
+use tokio::sync::Semaphore;
 use tokio_postgres::Row;
 
-/// The rows of a statement of a transaction.
+/// The maximum number of the pool's connections that inspectors use at a time. The rest stays available to partners.
+const MAX_CONNECTIONS: usize = 6;
+
+/// The inspectors' share of the connections in the partners' pool; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    pool: Pool,
+    share: Arc<Semaphore>,
+}
+
+impl Connections {
+    /// A share of this pool.
+    pub fn of(pool: Pool) -> Self {
+        let share = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        Connections { pool, share }
+    }
+
+    /// Takes a connection, waiting until the deadline.
+    pub async fn take(&self, deadline: Deadline) -> Result<Connection, DbError> {
+        Connection::take_within_quota(&self.pool, &self.share, deadline).await
+    }
+}
+
+/// Executes a statement in a transaction and returns its rows.
 async fn rows(
     transaction: &Transaction<'_>,
     statement: &'static Statement,
@@ -29,7 +57,7 @@ async fn rows(
     transaction.query(&prepared, parameters).await
 }
 
-/// The row of a statement of a transaction that gives at most one.
+/// Executes a statement in a transaction and returns its row, of which there is at most one.
 async fn row(
     transaction: &Transaction<'_>,
     statement: &'static Statement,
@@ -39,7 +67,7 @@ async fn row(
     transaction.query_opt(&prepared, parameters).await
 }
 
-/// Executes a statement of a transaction; returns how many rows it changed.
+/// Executes a statement in a transaction and returns the number of changed rows.
 async fn execute(
     transaction: &Transaction<'_>,
     statement: &'static Statement,

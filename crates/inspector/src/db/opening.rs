@@ -1,4 +1,4 @@
-//! Opening a report.
+//! Opens reports.
 
 use partner_api_domain::plate::Plate;
 use partner_api_store::DbError;
@@ -13,103 +13,122 @@ use crate::caller::Inspector;
 use crate::rules::moves::Status;
 
 statement! {
-    /// The vehicle of a plate (`$1`) as the organisation `$2` has inspected it, the one that it did last. What others know of a
-    /// plate is theirs.
+    /// The vehicle that the organization `$2` last inspected under the plate `$1`. Vehicles of other organizations are not used.
     VEHICLE = "\
 SELECT v.id, v.vin FROM vehicles v JOIN inspections i ON i.vehicle_id = v.id AND i.organization_id = $2
 WHERE v.plate = $1 ORDER BY i.created_at DESC, i.id DESC LIMIT 1";
 
-    /// Makes a vehicle.
-    MAKE_VEHICLE = "\
+    /// Inserts a vehicle.
+    INSERT_VEHICLE = "\
 INSERT INTO vehicles (id, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
-    /// Makes a draft: its number is the branch's code, the year, and a running number.
-    MAKE = "\
+    /// Inserts a draft. Its number consists of the branch's code, the year, and a serial number.
+    INSERT = "\
 INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name,
                          package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km,
                          inspector_name)
 SELECT $1, b.code || '-' || to_char(now() AT TIME ZONE 'UTC', 'YYYY') || '-' || lpad(n.number, greatest(6, length(n.number)), '0'),
        b.organization_id, b.id, $3, 'DRAFT', $4, $5, $6, $6, $6, 'CASH', $7, $8, $9
 FROM branches b CROSS JOIN (SELECT nextval('report_numbers')::text AS number) AS n
--- Nor one of another organization.
+-- The id must not belong to a report of another organization.
 WHERE b.id = $2 AND NOT EXISTS (SELECT FROM inspections WHERE id = $1)
 ON CONFLICT DO NOTHING";
 
-    /// Whether there is a report with the id `$1`.
-    IS_TAKEN = "SELECT EXISTS (SELECT FROM inspections WHERE id = $1) AS is_taken";
+    /// Whether there is a report with the ID `$1`.
+    EXISTS = "SELECT EXISTS (SELECT FROM inspections WHERE id = $1) AS is_used";
 
-    /// Makes the forms of the organisation's templates, as far as the report `$1` has none.
-    MAKE_FORMS = "\
+    /// The newest report that is open for the plate `$2` at the branch `$1`, except the one with the ID `$3`.
+    OPEN = "\
+SELECT report_number FROM inspections
+WHERE branch_id = $1 AND plate = $2 AND id <> $3 AND status IN ('DRAFT', 'IN_REVIEW', 'REVISION_REQUESTED')
+ORDER BY created_at DESC, id DESC LIMIT 1";
+
+    /// Inserts the missing forms of the report `$1`, one for each template of the organization.
+    INSERT_FORMS = "\
 INSERT INTO inspection_forms (id, organization_id, inspection_id, template_id)
 SELECT gen_random_uuid(), i.organization_id, i.id, t.id FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
 WHERE i.id = $1 ON CONFLICT DO NOTHING";
 }
 
-/// Numbers in a row that may be taken.
-const NUMBERS_TAKEN: u32 = 100;
+/// The number of consecutive report numbers that are tried if they are in use.
+const MAX_USED_NUMBERS: u32 = 100;
 
 /// A report to open.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// The id that it will have.
+    /// The ID of the new report.
     pub id: Uuid,
-    /// A branch of the inspector's.
+    /// The ID of one of the inspector's branches.
     pub branch_id: Uuid,
     /// The plate.
     pub plate: Plate,
-    /// What was sold.
+    /// The name of the inspection package.
     pub package_name: String,
-    /// Its price.
+    /// The price of the package, in lira.
     pub base_price: Decimal,
-    /// What the odometer shows, in kilometres.
+    /// The reading of the odometer, in km.
     pub mileage_km: i32,
-    /// The vehicle, where it is not known by its plate.
+    /// The vehicle, if none is known for the plate.
     pub vehicle: Option<NewVehicle>,
+    /// Whether to open it although another report is open for the plate at the branch.
+    pub even_if_open: bool,
 }
 
-/// A vehicle that is not known.
+/// A vehicle that is not known yet.
 #[derive(Clone, Debug)]
 pub struct NewVehicle {
-    /// The chassis number.
+    /// The vehicle identification number (VIN).
     pub vin: String,
-    /// Its brand.
+    /// The make.
     pub brand: String,
-    /// Its model.
+    /// The model.
     pub model: String,
     /// The model year.
     pub year: i32,
-    /// The body's type.
-    pub body_type: String,
+    /// The body type.
+    pub body_type: &'static str,
     /// The fuel.
-    pub fuel_type: String,
+    pub fuel_type: &'static str,
     /// The transmission.
-    pub transmission: String,
-    /// The colour.
+    pub transmission: &'static str,
+    /// The color.
     pub color: String,
     /// The registered power, in HP.
     pub factory_power_hp: Option<Decimal>,
 }
 
-/// What keeps a report from being opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unopened {
-    /// The plate has no vehicle, and none is given.
+/// Why a report was not opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// No vehicle is known for the plate, and the request has none.
     NoVehicle,
-    /// There is a report with its id.
-    Taken,
+    /// A report with the ID exists.
+    IdInUse,
+    /// A report with this number is open for the plate at the branch.
+    AlreadyOpen(String),
 }
 
-/// Opens a report at a branch of the inspector's. The transaction must not be committed where it is not opened.
+/// Opens a report at one of the inspector's branches. The transaction must not be committed if the report was not opened.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn open(
     transaction: &Transaction<'_>,
     inspector: &Inspector,
     opening: &Opening,
-) -> Result<Result<(), Unopened>, DbError> {
+) -> Result<Result<(), OpenError>, DbError> {
     let plate = opening.plate.as_str();
+    if let Some(found) = row(transaction, EXISTS, &[&opening.id]).await?
+        && found.try_get("is_used")?
+    {
+        return Ok(Err(OpenError::IdInUse));
+    }
+    if !opening.even_if_open
+        && let Some(open) = row(transaction, OPEN, &[&opening.branch_id, &plate, &opening.id]).await?
+    {
+        return Ok(Err(OpenError::AlreadyOpen(open.try_get(0)?)));
+    }
     let known = row(transaction, VEHICLE, &[&plate, &inspector.organization_id()]).await?;
     let known: Option<(Uuid, String)> = match known {
         Some(known) => Some((known.try_get("id")?, known.try_get("vin")?)),
@@ -117,9 +136,9 @@ pub async fn open(
     };
     let (vehicle_id, vin) = match (known, &opening.vehicle) {
         (Some(known), None) => known,
-        // A plate may have been given to another car.
+        // The request may name another vehicle, because the plate was transferred to it.
         (Some(known), Some(sent)) if known.1 == sent.vin => known,
-        (None, None) => return Ok(Err(Unopened::NoVehicle)),
+        (None, None) => return Ok(Err(OpenError::NoVehicle)),
         (_, Some(vehicle)) => {
             let id = Uuid::now_v7();
             let parameters: [&(dyn ToSql + Sync); 12] = [
@@ -136,7 +155,7 @@ pub async fn open(
                 &opening.mileage_km,
                 &vehicle.factory_power_hp,
             ];
-            execute(transaction, MAKE_VEHICLE, &parameters).await?;
+            execute(transaction, INSERT_VEHICLE, &parameters).await?;
             (id, vehicle.vin.clone())
         }
     };
@@ -153,23 +172,23 @@ pub async fn open(
         &opening.mileage_km,
         &by,
     ];
-    // A number that somebody else has brought along is passed by.
+    // An imported report may use a number; the next one is tried then.
     let mut numbers = 0;
-    while execute(transaction, MAKE, &parameters).await? == 0 {
-        if let Some(found) = row(transaction, IS_TAKEN, &[&id]).await?
-            && found.try_get("is_taken")?
+    while execute(transaction, INSERT, &parameters).await? == 0 {
+        if let Some(found) = row(transaction, EXISTS, &[&id]).await?
+            && found.try_get("is_used")?
         {
-            return Ok(Err(Unopened::Taken));
+            return Ok(Err(OpenError::IdInUse));
         }
         numbers += 1;
-        if numbers == NUMBERS_TAKEN {
+        if numbers == MAX_USED_NUMBERS {
             return Err(DbError::Data {
                 table: "inspections",
-                detail: format!("{NUMBERS_TAKEN} report numbers in a row are taken"),
+                detail: format!("{MAX_USED_NUMBERS} consecutive report numbers are in use"),
             });
         }
     }
-    execute(transaction, MAKE_FORMS, &[&id]).await?;
-    moves::note(transaction, inspector, id, None, Status::Draft, None).await?;
+    execute(transaction, INSERT_FORMS, &[&id]).await?;
+    moves::record(transaction, inspector, id, None, Status::Draft, None).await?;
     Ok(Ok(()))
 }

@@ -1,4 +1,4 @@
-//! Photos of a report that is written.
+//! Photos of a report that is edited.
 
 use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
@@ -7,27 +7,27 @@ use partner_api_store::transaction::Transaction;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::writing::{CHANGED, Locked};
+use super::writing::{INCREMENT_VERSION, LockedReport};
 use super::{execute, row, rows};
 
-/// The photos that a report may have.
-pub const MOST: i64 = 200;
+/// The maximum number of photos of a report.
+pub const MAX_PHOTOS: i64 = 200;
 
 statement! {
-    /// How many photos the report `$1` has, and whether its organisation has a point with the code `$2`.
+    /// The number of photos of the report `$1`, and whether its organization has a point with the code `$2`.
     COUNT = "\
 SELECT (SELECT count(*) FROM photos WHERE inspection_id = $1) AS photos,
        $2::text IS NULL OR EXISTS (
            SELECT FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
            JOIN form_template_points p ON p.template_id = t.id WHERE i.id = $1 AND p.code = $2) AS has_point";
 
-    /// Notes objects (`$1`) of the report `$2` before they are stored, so that a request that ends before the report names them
-    /// leaves none that nobody knows of: `publishing::Worker::delete_unnamed` finds them.
-    NOTE = "\
+    /// Records objects (`$1`) of the report `$2` as orphaned before they are stored. If the request ends before a photo references
+    /// them, `publishing::Worker::delete_orphaned` deletes them.
+    RECORD_ORPHANS = "\
 INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
 SELECT key, i.id, i.organization_id, now() + interval '1 day' FROM unnest($1::text[]) AS key, inspections i WHERE i.id = $2";
 
-    /// Adds a photo behind the others, whose two objects have a name then, unless their deletion has begun.
+    /// Adds a photo after the others, unless the deletion of its two objects has begun. They are no longer orphaned then.
     ADD = "\
 WITH named AS (
     DELETE FROM orphaned_objects WHERE object_key IN ($6, $7) AND NOT is_condemned RETURNING object_key
@@ -38,15 +38,37 @@ SELECT $1, i.organization_id, i.id, coalesce((SELECT max(position) FROM photos W
        'image/jpeg', $8
 FROM inspections i WHERE i.id = $2 AND (SELECT count(*) FROM named) = 2";
 
-    /// Begins the deletion of objects (`$1`) that have no name: none will come to have one. Waits for whoever gives them one.
+    /// Begins the deletion of orphaned objects (`$1`), which prevents a photo from referencing them. Waits for a transaction that
+    /// adds such a photo.
     CONDEMN = "\
 UPDATE orphaned_objects SET is_condemned = true, delete_at = now() + interval '10 minutes'
 WHERE object_key = ANY ($1::text[]) AND NOT is_condemned RETURNING object_key";
 
-    /// The ids of the report's photos.
+    /// Changes the photo `$2` of the report `$1`. Null leaves a member unchanged, and an empty caption removes it.
+    UPDATE = "\
+UPDATE photos SET kind = coalesce($3, kind), caption = CASE WHEN $4::text IS NULL THEN caption ELSE nullif($4, '') END,
+    show_in_report = coalesce($5, show_in_report)
+WHERE inspection_id = $1 AND id = $2";
+
+    /// Deletes the photo `$2` of the report `$1`. Its objects become orphaned, and are deleted when links to them have expired. An
+    /// imported photo's objects stay, because other photos may reference them.
+    DELETE = "\
+WITH gone AS (
+    DELETE FROM photos WHERE inspection_id = $1 AND id = $2
+    RETURNING organization_id, inspection_id, object_key, thumb_object_key
+), orphaned AS (
+    INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
+    SELECT key, inspection_id, organization_id, now() + interval '1 hour'
+    FROM gone CROSS JOIN LATERAL unnest(ARRAY[object_key, thumb_object_key]) AS key
+    WHERE starts_with(key, 'photos/' || inspection_id || '/' || $2::text)
+    ON CONFLICT DO NOTHING
+)
+SELECT FROM gone";
+
+    /// The IDs of the report's photos.
     IDS = "SELECT id FROM photos WHERE inspection_id = $1";
 
-    /// Puts photos (`$2`) of the report `$1` into this order.
+    /// Sorts the photos (`$2`) of the report `$1` in this order.
     ORDER = "\
 UPDATE photos p SET position = o.place::integer FROM unnest($2::uuid[]) WITH ORDINALITY AS o (id, place)
 WHERE p.id = o.id AND p.inspection_id = $1";
@@ -55,51 +77,51 @@ WHERE p.id = o.id AND p.inspection_id = $1";
 /// A photo to add.
 #[derive(Clone, Debug)]
 pub struct NewPhoto<'a> {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// What it shows.
+    /// The kind of photo.
     pub kind: &'a str,
-    /// The point that it shows.
+    /// The code of the point that it shows.
     pub point_code: Option<&'a str>,
-    /// What stands below it.
+    /// The caption.
     pub caption: Option<&'a str>,
-    /// The object that holds it.
+    /// The key of its object.
     pub object_key: &'a str,
-    /// The object that holds its small version.
+    /// The key of its thumbnail's object.
     pub thumb_object_key: &'a str,
     /// Its size in bytes.
     pub size_bytes: i64,
 }
 
-/// What keeps a photo from being added.
+/// Why a photo was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unadded {
-    /// The report has as many as it may have.
+pub enum AddError {
+    /// The report has the maximum number of photos.
     TooMany,
-    /// The organisation has no such point.
+    /// The organization has no point with the code.
     NoPoint,
-    /// The request has taken so long that its objects are being deleted.
+    /// The request took so long that the deletion of its objects has begun.
     TooLate,
 }
 
 /// Adds a photo to a locked report.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn add(
     transaction: &Transaction<'_>,
-    report: &Locked,
+    report: &LockedReport,
     photo: &NewPhoto<'_>,
-) -> Result<Result<(), Unadded>, DbError> {
+) -> Result<Result<(), AddError>, DbError> {
     let found = row(transaction, COUNT, &[&report.id, &photo.point_code]).await?;
     let Some(found) = found else {
-        return Ok(Err(Unadded::NoPoint));
+        return Ok(Err(AddError::NoPoint));
     };
-    if found.try_get::<_, i64>("photos")? >= MOST {
-        return Ok(Err(Unadded::TooMany));
+    if found.try_get::<_, i64>("photos")? >= MAX_PHOTOS {
+        return Ok(Err(AddError::TooMany));
     }
     if !found.try_get::<_, bool>("has_point")? {
-        return Ok(Err(Unadded::NoPoint));
+        return Ok(Err(AddError::NoPoint));
     }
     let parameters: [&(dyn ToSql + Sync); 8] = [
         &photo.id,
@@ -112,46 +134,83 @@ pub async fn add(
         &photo.size_bytes,
     ];
     if execute(transaction, ADD, &parameters).await? == 0 {
-        return Ok(Err(Unadded::TooLate));
+        return Ok(Err(AddError::TooLate));
     }
-    execute(transaction, CHANGED, &[&report.id]).await?;
+    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
     Ok(Ok(()))
 }
 
-/// Notes objects of a report that are about to be stored.
+/// Records objects as orphaned before they are stored.
 ///
 /// # Errors
-/// What the database says.
-pub async fn note(client: &Connection, report: Uuid, keys: &[String]) -> Result<(), DbError> {
-    client.execute(NOTE, &[&keys, &report]).await?;
+/// The database failed.
+pub async fn record_orphans(client: &Connection, report: Uuid, keys: &[String]) -> Result<(), DbError> {
+    client.execute(RECORD_ORPHANS, &[&keys, &report]).await?;
     Ok(())
 }
 
-/// Those of the objects that are now to be deleted, for no report names them or ever will.
+/// Begins the deletion of objects that no photo references. Returns the keys that the caller has to delete from the storage.
 ///
 /// # Errors
-/// What the database says.
-pub async fn condemn(client: &Connection, keys: &[String]) -> Result<Vec<String>, DbError> {
+/// The database failed.
+pub async fn begin_deletion(client: &Connection, keys: &[String]) -> Result<Vec<String>, DbError> {
     let rows = client.query(CONDEMN, &[&keys]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Puts a locked report's photos into an order; false unless each is named, and no other.
+/// Sorts a locked report's photos. Returns false unless `ids` names each photo exactly once and no other photo.
 ///
 /// # Errors
-/// What the database says.
-pub async fn order(transaction: &Transaction<'_>, report: &Locked, ids: &[Uuid]) -> Result<bool, DbError> {
-    let mut there: Vec<Uuid> = Vec::new();
+/// The database failed.
+pub async fn order(transaction: &Transaction<'_>, report: &LockedReport, ids: &[Uuid]) -> Result<bool, DbError> {
+    let mut existing: Vec<Uuid> = Vec::new();
     for row in rows(transaction, IDS, &[&report.id]).await? {
-        there.push(row.try_get(0)?);
+        existing.push(row.try_get(0)?);
     }
     let mut named = ids.to_vec();
     named.sort_unstable();
-    there.sort_unstable();
-    if named != there {
+    existing.sort_unstable();
+    if named != existing {
         return Ok(false);
     }
     execute(transaction, ORDER, &[&report.id, &ids]).await?;
-    execute(transaction, CHANGED, &[&report.id]).await?;
+    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
     Ok(true)
+}
+
+/// Changes of a photo; `None` leaves a member unchanged.
+#[derive(Clone, Debug, Default)]
+pub struct PhotoUpdate<'a> {
+    /// The kind of photo.
+    pub kind: Option<&'a str>,
+    /// The caption; an empty one removes it.
+    pub caption: Option<&'a str>,
+    /// Whether it is shown.
+    pub is_shown: Option<bool>,
+}
+
+/// Changes a photo of a locked report. Returns false if the report has no such photo.
+///
+/// # Errors
+/// The database failed.
+pub async fn update(
+    transaction: &Transaction<'_>,
+    report: &LockedReport,
+    id: Uuid,
+    update: &PhotoUpdate<'_>,
+) -> Result<bool, DbError> {
+    let parameters: [&(dyn ToSql + Sync); 5] = [&report.id, &id, &update.kind, &update.caption, &update.is_shown];
+    let is_found = execute(transaction, UPDATE, &parameters).await? == 1;
+    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
+    Ok(is_found)
+}
+
+/// Deletes a photo of a locked report. Returns false if the report has no such photo.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(transaction: &Transaction<'_>, report: &LockedReport, id: Uuid) -> Result<bool, DbError> {
+    let is_found = row(transaction, DELETE, &[&report.id, &id]).await?.is_some();
+    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
+    Ok(is_found)
 }

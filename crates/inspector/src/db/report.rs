@@ -1,8 +1,9 @@
-//! A report as it is being written, with all that belongs to it.
+//! Reads a report with its forms, photos and transitions, while it is edited.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use partner_api_domain::pdf_key;
 use partner_api_domain::threshold::Bounds;
 use partner_api_store::connection::Connection;
 use partner_api_store::statement;
@@ -14,8 +15,8 @@ use uuid::Uuid;
 use crate::caller::Inspector;
 use crate::rules::moves::Status;
 
-/// The version of a report (`i`): its row's, and how often its answers were written, by whomever. Nothing that a device does
-/// has to write into the report's row for it.
+/// The SQL expression of the version of a report (`i`): the version in its row plus the number of its answers and of their history.
+/// A device that writes answers therefore does not have to update the report's row.
 macro_rules! version {
     () => {
         "(i.version + (SELECT count(*) FROM inspection_forms f JOIN inspection_form_answers a ON a.inspection_form_id = f.id \
@@ -32,14 +33,19 @@ statement! {
 SELECT i.id, ", version!(), " AS version, i.report_number, i.status, i.branch_id, i.plate, i.snapshot_mileage_km, i.summary,
        i.recommendation, i.package_name, i.base_price, i.discount_percent, i.discount_name, i.final_price, i.payment_type,
        i.currency, i.overall_score, i.public_slug, i.created_at, i.published_at,
-       v.plate AS vehicle_plate, i.snapshot_vin, v.brand, v.model, v.year, v.factory_power_hp, d.sha256 AS pdf_sha256
+       v.plate AS vehicle_plate, i.snapshot_vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color,
+       v.factory_power_hp, d.sha256 AS pdf_sha256, d.object_key AS pdf_key,
+       CASE WHEN i.status = 'PUBLISHED' THEN report_fingerprint(i.id) END AS fingerprint
 FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
 LEFT JOIN published_pdfs d ON d.object_key = i.pdf_object_key AND i.status = 'PUBLISHED'
 WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[])");
 
-    /// A row for each point of each template of the report's (`$1`) organisation, answered or not.
+    /// A row for each point of each template of the organization of the report `$1`, with its answer if it has one.
     FORMS = "\
 SELECT t.code AS template_code, t.name AS template_name, t.is_test_line, f.general_note, p.code, p.name, p.unit,
+       coalesce(p.is_required, t.is_required) AS is_required,
+       r.status_code AS replaced_status, r.numeric_value AS replaced_number, r.written_by AS replaced_writer,
+       r.written_at AS replaced_time,
        a.status_code, a.numeric_value, a.note, a.written_by, a.written_at, m.id AS device_measurement, m.device_serial,
        h.point_code IS NOT NULL AS has_bounds, h.good_min, h.good_max, h.borderline_min, h.borderline_max
 FROM inspections i
@@ -49,6 +55,14 @@ LEFT JOIN thresholds h ON t.is_test_line AND h.organization_id = i.organization_
 LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
 LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
 LEFT JOIN measurements m ON m.id = a.measurement_id
+-- An inspector's answer that a device replaced without being asked.
+LEFT JOIN LATERAL (
+    SELECT x.status_code, x.numeric_value, x.written_by, x.written_at FROM inspection_form_answer_history x
+    WHERE x.inspection_form_id = f.id AND x.point_id = p.id AND NOT x.by_device
+      -- A cleared answer was not replaced by the device.
+      AND x.replaced_at >= (SELECT min(w.settled_at) FROM measurements w WHERE w.inspection_id = i.id AND w.settled_by IS NULL)
+    ORDER BY x.replaced_at DESC, x.ordinal DESC LIMIT 1
+) AS r ON m.id IS NOT NULL AND m.settled_by IS NULL
 WHERE i.id = $1
 ORDER BY t.position, t.code, p.position, p.code";
 
@@ -58,7 +72,22 @@ SELECT id, kind, point_code, caption, object_key, coalesce(thumb_object_key, obj
        show_in_report AND kind NOT IN ('REGISTRATION', 'OTOSICIL_PDF') AS is_shown
 FROM photos WHERE inspection_id = $1 ORDER BY position, id";
 
-    /// How the report `$1` came to its status, the oldest first.
+    /// The published PDFs of the report `$1`, the oldest first.
+    PDFS = "SELECT sha256, published_at FROM published_pdfs WHERE inspection_id = $1 ORDER BY published_at, object_key";
+
+    /// The last 20 measurements that were applied to the report `$1`, or discarded for its plate at its branch since it was opened.
+    SETTLED = "\
+SELECT s.* FROM inspections i CROSS JOIN LATERAL (
+    SELECT m.id, m.device_serial, m.measured_at, m.settled_at, m.settled_by, true AS is_applied
+    FROM measurements m WHERE m.inspection_id = i.id AND m.status = 'APPLIED'
+    UNION ALL
+    SELECT m.id, m.device_serial, m.measured_at, m.settled_at, m.settled_by, false
+    FROM measurements m
+    WHERE m.branch_id = i.branch_id AND m.plate = i.plate AND m.status = 'DISCARDED' AND m.settled_at >= i.created_at
+) AS s
+WHERE i.id = $1 ORDER BY s.settled_at DESC, s.id LIMIT 20";
+
+    /// The transitions of the report `$1`, the oldest first.
     TRANSITIONS = "\
 SELECT from_status, to_status, inspector_name, reason, occurred_at FROM inspection_transitions WHERE inspection_id = $1 ORDER BY number";
 }
@@ -66,9 +95,9 @@ SELECT from_status, to_status, inspector_name, reason, occurred_at FROM inspecti
 /// A report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// Grows with every change.
+    /// The version, which grows with every change.
     pub version: i64,
     /// Its number.
     pub report_number: String,
@@ -78,23 +107,23 @@ pub struct Report {
     pub branch_id: Uuid,
     /// The plate under which it was opened.
     pub plate: String,
-    /// What the odometer showed, in kilometres.
+    /// The reading of the odometer, in km.
     pub mileage_km: i32,
-    /// The overall text.
+    /// The overall assessment.
     pub summary: String,
-    /// The advice.
+    /// The recommendation.
     pub recommendation: String,
-    /// What it costs.
+    /// Its prices.
     pub pricing: Pricing,
     /// Its score.
     pub overall_score: i32,
-    /// The name of its public page.
+    /// Its public slug.
     pub public_slug: Option<String>,
-    /// SHA-256 of its PDF.
+    /// The SHA-256 of its published PDF, if that shows the current data.
     pub pdf_sha256: Option<Vec<u8>>,
-    /// When it was opened.
+    /// The time at which it was opened.
     pub created_at: DateTime<Utc>,
-    /// When it was published first.
+    /// The time of its first publication.
     pub published_at: Option<DateTime<Utc>>,
     /// The vehicle.
     pub vehicle: Vehicle,
@@ -102,42 +131,80 @@ pub struct Report {
     pub forms: Vec<Form>,
     /// Its photos.
     pub photos: Vec<Photo>,
-    /// How it came to its status.
+    /// Its transitions.
     pub transitions: Vec<Transition>,
+    /// Its published PDFs, the oldest first.
+    pub pdfs: Vec<Pdf>,
+    /// The measurements that can be made pending again.
+    pub settled: Vec<Settled>,
 }
 
-/// What a report costs.
+/// A published PDF.
+#[derive(Clone, Debug)]
+pub struct Pdf {
+    /// The SHA-256 of its bytes.
+    pub sha256: Vec<u8>,
+    /// The time at which it was rendered.
+    pub published_at: DateTime<Utc>,
+}
+
+/// A measurement that was applied or discarded.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// Its ID.
+    pub id: Uuid,
+    /// The device's serial number.
+    pub device_serial: Option<String>,
+    /// The time of the measurement.
+    pub measured_at: DateTime<Utc>,
+    /// The time at which it was applied or discarded.
+    pub settled_at: DateTime<Utc>,
+    /// The inspector; `None` if it was applied when it arrived.
+    pub settled_by: Option<String>,
+    /// Whether it was applied.
+    pub is_applied: bool,
+}
+
+/// The prices of a report.
 #[derive(Clone, Debug)]
 pub struct Pricing {
-    /// What was sold.
+    /// The name of the inspection package.
     pub package_name: String,
-    /// Before the discount.
+    /// The price before the discount.
     pub base_price: Decimal,
     /// The discount in percent.
     pub discount_percent: Decimal,
-    /// What it is called.
+    /// The name of the discount.
     pub discount_name: String,
-    /// Computed.
+    /// The price after the discount, computed.
     pub final_price: Decimal,
-    /// How it was paid.
+    /// The payment method.
     pub payment_type: String,
-    /// ISO 4217.
+    /// The currency, as an ISO 4217 code.
     pub currency: String,
 }
 
 /// A report's vehicle.
 #[derive(Clone, Debug)]
 pub struct Vehicle {
-    /// Its plate today.
+    /// Its current plate.
     pub plate: String,
-    /// Its chassis number when it was inspected.
+    /// Its vehicle identification number (VIN) at the inspection.
     pub vin: String,
-    /// Its brand.
+    /// The make.
     pub brand: String,
-    /// Its model.
+    /// The model.
     pub model: String,
     /// The model year.
     pub year: i32,
+    /// The body type.
+    pub body_type: String,
+    /// The fuel.
+    pub fuel_type: String,
+    /// The transmission.
+    pub transmission: String,
+    /// The color.
+    pub color: String,
     /// The registered power, in HP.
     pub factory_power_hp: Option<Decimal>,
 }
@@ -149,9 +216,9 @@ pub struct Form {
     pub template_code: String,
     /// The template's name.
     pub name: String,
-    /// Whether devices write into it.
+    /// Whether devices write to it.
     pub is_test_line: bool,
-    /// What is said of the whole form.
+    /// The note on the whole form.
     pub general_note: String,
     /// All points of the template.
     pub points: Vec<Point>,
@@ -166,31 +233,48 @@ pub struct Point {
     pub name: String,
     /// The unit of its number.
     pub unit: Option<String>,
-    /// What was found.
+    /// Its answer.
     pub answer: Option<Answer>,
-    /// The organisation's thresholds, on the test-line form.
+    /// The organization's thresholds, on the test-line form.
     pub bounds: Option<Bounds>,
+    /// Whether the report is published only with an answer.
+    pub is_required: bool,
+    /// The inspector's answer that a device replaced on arrival.
+    pub replaced: Option<Replaced>,
 }
 
-/// What was found at a point.
+/// An inspector's answer that a device replaced.
+#[derive(Clone, Debug)]
+pub struct Replaced {
+    /// Its status.
+    pub status_code: String,
+    /// Its number.
+    pub numeric_value: Option<Decimal>,
+    /// The inspector.
+    pub written_by: String,
+    /// The time at which the inspector wrote it.
+    pub written_at: DateTime<Utc>,
+}
+
+/// The answer at a point.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Its status.
     pub status_code: String,
     /// Its number.
     pub numeric_value: Option<Decimal>,
-    /// What the inspector saw.
+    /// The inspector's note.
     pub note: String,
-    /// Who wrote it: a name, or a device.
+    /// Its author.
     pub written_by: Writer,
-    /// When.
+    /// The time at which it was written.
     pub written_at: DateTime<Utc>,
 }
 
-/// Who wrote an answer.
+/// The author of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// A device, with its serial number where it said one.
+    /// A device, with its serial number if it sent one.
     Device(Option<String>),
     /// An inspector, by name.
     Person(String),
@@ -199,61 +283,76 @@ pub enum Writer {
 /// A photo.
 #[derive(Clone, Debug)]
 pub struct Photo {
-    /// Its id.
+    /// Its ID.
     pub id: Uuid,
-    /// What it shows.
+    /// The kind of photo.
     pub kind: String,
-    /// The point that it shows.
+    /// The code of the point that it shows.
     pub point_code: Option<String>,
-    /// What stands below it.
+    /// The caption.
     pub caption: Option<String>,
-    /// The object that holds it.
+    /// The key of its object.
     pub object_key: String,
-    /// The object that holds its small version.
+    /// The key of its thumbnail's object.
     pub thumb_object_key: String,
     /// Whether partners see it once the report is published.
     pub is_shown: bool,
 }
 
-/// A move from one status to another.
+/// A transition from one status to another.
 #[derive(Clone, Debug)]
 pub struct Transition {
-    /// The status before; none for the opening.
+    /// The previous status; `None` for the opening.
     pub from: Option<Status>,
-    /// The status since.
+    /// The new status.
     pub to: Status,
-    /// Who moved it.
+    /// The name of the inspector.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// When.
+    /// The time.
     pub at: DateTime<Utc>,
 }
 
 impl Report {
-    /// The status from which the report's cancellation was requested, if it is.
+    /// Whether nothing was entered, so that the report can be discarded.
+    pub fn is_untouched(&self) -> bool {
+        let has_content =
+            |form: &Form| !form.general_note.is_empty() || form.points.iter().any(|point| point.answer.is_some());
+        self.summary.is_empty()
+            && self.recommendation.is_empty()
+            && self.photos.is_empty()
+            && !self.settled.iter().any(|measurement| measurement.is_applied)
+            && !self.forms.iter().any(has_content)
+    }
+
+    /// The status from which the report's cancellation was requested, if it was.
     pub fn before_request(&self) -> Option<Status> {
         let last = self.transitions.last()?;
         (last.to == Status::CancelRequested).then_some(last.from).flatten()
     }
 }
 
-/// The report, if it is at a branch of the inspector's.
+/// Returns the report, if it is at one of the inspector's branches.
 ///
-/// Its version is read before what it stands for: who changes by it what was changed in between is told so.
+/// The version is read before the content. A change in between is therefore detected when the content is written back.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Result<Option<Report>, DbError> {
     let Some(head) = client.query_opt(HEAD, &[&id, &inspector.branch_ids()]).await? else {
         return Ok(None);
     };
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&id];
-    let (forms, photos, transitions) = futures::join!(
+    let (forms, photos, transitions, pdfs, settled) = futures::join!(
         client.query(FORMS, &parameters),
         client.query(PHOTOS, &parameters),
         client.query(TRANSITIONS, &parameters),
+        client.query(PDFS, &parameters),
+        client.query(SETTLED, &parameters),
     );
+    let pdfs: Result<_, DbError> = pdfs?.iter().map(pdf).collect();
+    let settled: Result<_, DbError> = settled?.iter().map(settled_measurement).collect();
     let photos: Result<_, DbError> = photos?.iter().map(photo).collect();
     let transitions: Result<_, DbError> = transitions?.iter().map(transition).collect();
     Ok(Some(Report {
@@ -277,7 +376,7 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         },
         overall_score: head.try_get("overall_score")?,
         public_slug: head.try_get("public_slug")?,
-        pdf_sha256: head.try_get("pdf_sha256")?,
+        pdf_sha256: current_pdf(&head, id)?,
         created_at: head.try_get("created_at")?,
         published_at: head.try_get("published_at")?,
         vehicle: Vehicle {
@@ -286,15 +385,21 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
             brand: head.try_get("brand")?,
             model: head.try_get("model")?,
             year: head.try_get("year")?,
+            body_type: head.try_get("type")?,
+            fuel_type: head.try_get("fuel_type")?,
+            transmission: head.try_get("transmission")?,
+            color: head.try_get("color")?,
             factory_power_hp: head.try_get("factory_power_hp")?,
         },
         forms: grouped(&forms?)?,
         photos: photos?,
         transitions: transitions?,
+        pdfs: pdfs?,
+        settled: settled?,
     }))
 }
 
-/// The forms of rows that are in their order.
+/// Groups rows, which are sorted by form, into forms.
 fn grouped(rows: &[Row]) -> Result<Vec<Form>, DbError> {
     let mut forms: Vec<Form> = Vec::new();
     for row in rows {
@@ -338,6 +443,47 @@ fn point(row: &Row) -> Result<Point, DbError> {
             true => Some(thresholds::bounds(row)?),
             false => None,
         },
+        is_required: row.try_get("is_required")?,
+        replaced: replaced(row)?,
+    })
+}
+
+/// Returns the SHA-256 of a published report's PDF, unless its data has changed since.
+fn current_pdf(head: &Row, id: Uuid) -> Result<Option<Vec<u8>>, DbError> {
+    let (key, fingerprint): (Option<String>, Option<String>) = (head.try_get("pdf_key")?, head.try_get("fingerprint")?);
+    let is_current = key
+        .zip(fingerprint)
+        .is_some_and(|(key, fingerprint)| pdf_key::is_current(&key, id, &fingerprint));
+    Ok(head.try_get::<_, Option<Vec<u8>>>("pdf_sha256")?.filter(|_| is_current))
+}
+
+fn pdf(row: &Row) -> Result<Pdf, DbError> {
+    Ok(Pdf {
+        sha256: row.try_get("sha256")?,
+        published_at: row.try_get("published_at")?,
+    })
+}
+
+fn settled_measurement(row: &Row) -> Result<Settled, DbError> {
+    Ok(Settled {
+        id: row.try_get("id")?,
+        device_serial: row.try_get("device_serial")?,
+        measured_at: row.try_get("measured_at")?,
+        settled_at: row.try_get("settled_at")?,
+        settled_by: row.try_get("settled_by")?,
+        is_applied: row.try_get("is_applied")?,
+    })
+}
+
+fn replaced(row: &Row) -> Result<Option<Replaced>, DbError> {
+    Ok(match row.try_get::<_, Option<String>>("replaced_status")? {
+        None => None,
+        Some(status_code) => Some(Replaced {
+            status_code,
+            numeric_value: row.try_get("replaced_number")?,
+            written_by: row.try_get("replaced_writer")?,
+            written_at: row.try_get("replaced_time")?,
+        }),
     })
 }
 
@@ -363,7 +509,7 @@ fn transition(row: &Row) -> Result<Transition, DbError> {
     })
 }
 
-/// The numbers of a report's points today, by code, for what is shown beside a measurement that waits.
+/// Returns the current numbers of a report's test line by point code, to be shown beside those of a pending measurement.
 pub fn numbers(report: &Report) -> BTreeMap<&str, Decimal> {
     let points = report
         .forms

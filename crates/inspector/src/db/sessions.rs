@@ -1,4 +1,4 @@
-//! Sessions: who is signed in, for which branches, and until when (INS).
+//! The inspectors' sessions (INS-4).
 
 use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
@@ -9,14 +9,14 @@ use uuid::Uuid;
 use crate::caller::{Branch, Session};
 
 statement! {
-    /// Begins a session with the cookie's digest `$2` for the token's digest `$1`, where that is in force.
+    /// Begins a session with the cookie's digest `$2`, if the token with the digest `$1` is active.
     BEGIN = "\
 WITH inspector AS (SELECT id, organization_id FROM inspectors WHERE token_hash = $1 AND revoked_at IS NULL)
 INSERT INTO inspector_sessions (cookie_hash, inspector_id, organization_id)
 SELECT $2, id, organization_id FROM inspector";
 
-    /// The session of a cookie's digest, while it is good: a row for each active branch, one with a null branch without any.
-    /// Kept alive where `$2`, to the half minute.
+    /// The valid session of the cookie's digest `$1`: a row for each active branch, or one row without a branch. If `$2` is true, the
+    /// session is kept alive, at most every 30 s.
     FIND = "\
 WITH session AS (
     SELECT s.cookie_hash, s.inspector_id, s.organization_id, i.name, s.created_at + interval '12 hours' AS ends_at
@@ -34,7 +34,7 @@ LEFT JOIN (inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.is
        ON ib.inspector_id = session.inspector_id
 ORDER BY b.code, b.id";
 
-    /// The active branches of the session of a cookie's digest, while it is good, which keeps it alive no longer.
+    /// The active branches of the valid session of a cookie's digest. Does not keep the session alive.
     BRANCHES = "\
 SELECT ARRAY(SELECT b.id FROM inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.is_active
              WHERE ib.inspector_id = s.inspector_id ORDER BY b.code, b.id) AS branches
@@ -45,30 +45,30 @@ WHERE s.cookie_hash = $1 AND i.revoked_at IS NULL AND s.created_at > now() - int
     /// Ends a session.
     END = "DELETE FROM inspector_sessions WHERE cookie_hash = $1";
 
-    /// Forgets sessions that are over, some at a time.
-    FORGET = "\
+    /// Deletes some of the expired sessions.
+    DELETE_EXPIRED = "\
 DELETE FROM inspector_sessions WHERE cookie_hash IN (
     SELECT cookie_hash FROM inspector_sessions WHERE created_at < now() - interval '12 hours' LIMIT 100 FOR UPDATE SKIP LOCKED)";
 }
 
-/// Begins a session; false where no token in force has this digest.
+/// Begins a session. Returns false if no active token has this digest.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn begin(client: &Connection, token_digest: &[u8; 32], cookie_digest: &[u8; 32]) -> Result<bool, DbError> {
-    client.execute(FORGET, &[]).await?;
+    client.execute(DELETE_EXPIRED, &[]).await?;
     let begun = client
         .execute(BEGIN, &[&token_digest.as_slice(), &cookie_digest.as_slice()])
         .await?;
     Ok(begun == 1)
 }
 
-/// The session of a cookie, if it is good; with `keep` it is kept alive.
+/// Returns the session of a cookie, if it is valid. With `keep_alive` the session is kept alive.
 ///
 /// # Errors
-/// What the database says.
-pub async fn find(client: &Connection, cookie_digest: &[u8; 32], keep: bool) -> Result<Option<Session>, DbError> {
-    let rows = client.query(FIND, &[&cookie_digest.as_slice(), &keep]).await?;
+/// The database failed.
+pub async fn find(client: &Connection, cookie_digest: &[u8; 32], keep_alive: bool) -> Result<Option<Session>, DbError> {
+    let rows = client.query(FIND, &[&cookie_digest.as_slice(), &keep_alive]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let branches: Result<Vec<Option<Branch>>, DbError> = rows.iter().map(branch).collect();
     Ok(Some(Session {
@@ -80,11 +80,11 @@ pub async fn find(client: &Connection, cookie_digest: &[u8; 32], keep: bool) -> 
     }))
 }
 
-/// The active branches of the session of a cookie, in the order of [`find`]; `None` where it is not good. Asking does not keep it
-/// alive.
+/// Returns the active branches of a cookie's session, in the order of [`find`]; `None` without a valid session. Does not keep the
+/// session alive.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn branches(client: &Connection, cookie_digest: &[u8; 32]) -> Result<Option<Vec<Uuid>>, DbError> {
     let row = client.query_opt(BRANCHES, &[&cookie_digest.as_slice()]).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?)
@@ -93,7 +93,7 @@ pub async fn branches(client: &Connection, cookie_digest: &[u8; 32]) -> Result<O
 /// Ends a session.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn end(client: &Connection, cookie_digest: &[u8; 32]) -> Result<(), DbError> {
     client.execute(END, &[&cookie_digest.as_slice()]).await?;
     Ok(())

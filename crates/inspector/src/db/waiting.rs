@@ -1,4 +1,4 @@
-//! Measurements that wait, as far as they are the inspector's to settle.
+//! Pending measurements at the inspector's branches.
 
 use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
@@ -7,25 +7,69 @@ use partner_api_store::statement;
 use partner_api_store::transaction::Transaction;
 use uuid::Uuid;
 
-use super::row;
-use super::writing::Locked;
+use super::writing::{INCREMENT_VERSION, LockedReport};
+use super::{execute, row};
 use crate::caller::Inspector;
 
 statement! {
     /// The status of the measurement `$1` for the plate `$3` at the branch `$2`.
     OF_REPORT = "SELECT status FROM measurements WHERE id = $1 AND branch_id = $2 AND plate = $3";
 
-    /// Whether there is the measurement `$1` at one of the branches `$2`.
-    IS_THERE = "SELECT EXISTS (SELECT FROM measurements WHERE id = $1 AND branch_id = ANY ($2::uuid[]))";
+    /// The measurement `$1` at one of the branches `$2`: its status, and the report to which it was applied.
+    SETTLED = "SELECT status, inspection_id FROM measurements WHERE id = $1 AND branch_id = ANY ($2::uuid[])";
+
+    /// Makes the discarded measurement `$1` pending.
+    UNDO_DISCARD = "\
+UPDATE measurements SET status = 'PENDING', settled_at = NULL, settled_by = NULL WHERE id = $1 AND status = 'DISCARDED'";
+
+    /// Gives each point of the report `$2` that has a value of the measurement `$1` the answer that it had before, or none. An
+    /// answer was replaced by the measurement, and not removed before, if it was replaced after the measurement's value was written.
+    RESTORE = "\
+WITH mine AS (
+    SELECT a.* FROM inspection_forms f JOIN inspection_form_answers a ON a.inspection_form_id = f.id
+    WHERE f.inspection_id = $2 AND a.measurement_id = $1
+), before AS (
+    SELECT DISTINCT ON (h.inspection_form_id, h.point_id) h.*
+    FROM mine JOIN inspection_form_answer_history h ON h.inspection_form_id = mine.inspection_form_id AND h.point_id = mine.point_id
+    WHERE h.measurement_id IS DISTINCT FROM $1 AND h.replaced_at >= mine.written_at
+    ORDER BY h.inspection_form_id, h.point_id, h.replaced_at DESC, h.ordinal DESC
+), kept AS (
+    INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
+                                                numeric_value, note, by_device, measurement_id, written_by, written_at)
+    SELECT inspection_form_id, point_id, organization_id, status_code, status_label, severity, numeric_value, note, by_device,
+           measurement_id, written_by, written_at
+    FROM mine
+), restored AS (
+    UPDATE inspection_form_answers a
+    SET status_code = b.status_code, status_label = b.status_label, severity = b.severity, numeric_value = b.numeric_value,
+        by_device = b.by_device, measurement_id = b.measurement_id, written_by = b.written_by, written_at = b.written_at
+    FROM before b WHERE a.inspection_form_id = b.inspection_form_id AND a.point_id = b.point_id
+)
+DELETE FROM inspection_form_answers a USING mine
+WHERE a.inspection_form_id = mine.inspection_form_id AND a.point_id = mine.point_id AND NOT EXISTS (
+    SELECT FROM before b WHERE b.inspection_form_id = a.inspection_form_id AND b.point_id = a.point_id)";
+
+    /// Makes the measurement `$1` pending that was applied to the report `$2`. Points that were computed are no longer its points.
+    UNDO_APPLY = "\
+UPDATE measurements m
+SET status = 'PENDING', inspection_id = NULL, settled_at = NULL, settled_by = NULL, point_outcomes = NULL,
+    (point_codes, point_texts) = (
+        SELECT coalesce(array_agg(c.code ORDER BY c.place), '{}'), coalesce(array_agg(c.sent ORDER BY c.place), '{}')
+        FROM unnest(m.point_codes, m.point_texts) WITH ORDINALITY AS c (code, sent, place)
+        WHERE convert_from(m.raw, 'UTF8')::json #> ARRAY['measurements', c.code] IS NOT NULL)
+WHERE m.id = $1 AND m.inspection_id = $2 AND m.status = 'APPLIED'";
+
+    /// Whether the measurement `$1` exists at one of the branches `$2`.
+    EXISTS_AT = "SELECT EXISTS (SELECT FROM measurements WHERE id = $1 AND branch_id = ANY ($2::uuid[]))";
 }
 
-/// The status of a measurement for a locked report's plate at its branch; `None` where there is none.
+/// Returns the status of a measurement for a locked report's plate at its branch; `None` if there is no such measurement.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn status(
     transaction: &Transaction<'_>,
-    report: &Locked,
+    report: &LockedReport,
     measurement: Uuid,
 ) -> Result<Option<Status>, DbError> {
     let found = row(
@@ -37,29 +81,79 @@ pub async fn status(
     found.map(|row| Ok(row.try_get(0)?)).transpose()
 }
 
-/// What became of a measurement that was to be discarded.
+/// The result of discarding a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discarded {
-    /// It waits no more.
+    /// The measurement was discarded.
     Done,
-    /// It waited no more.
+    /// It had already been applied or discarded.
     Settled,
-    /// There is none at a branch of the inspector's.
-    None,
+    /// It does not exist at the inspector's branches.
+    NotFound,
 }
 
-/// Settles a waiting measurement as ignored by the inspector.
+/// Discards a pending measurement on behalf of the inspector.
 ///
 /// # Errors
-/// What the database says.
+/// The database failed.
 pub async fn discard(client: &Connection, inspector: &Inspector, measurement: Uuid) -> Result<Discarded, DbError> {
     let branches = inspector.branch_ids();
     if measurements::discard(client, measurement, inspector.name(), &branches).await? {
         return Ok(Discarded::Done);
     }
-    let row = client.query_one(IS_THERE, &[&measurement, &branches]).await?;
+    let row = client.query_one(EXISTS_AT, &[&measurement, &branches]).await?;
     Ok(match row.try_get(0)? {
         true => Discarded::Settled,
-        false => Discarded::None,
+        false => Discarded::NotFound,
     })
+}
+
+/// A measurement at the inspector's branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its status.
+    pub status: Status,
+    /// The report to which it was applied.
+    pub report: Option<Uuid>,
+}
+
+/// Returns a measurement at the inspector's branches; `None` if there is no such measurement.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(client: &Connection, inspector: &Inspector, measurement: Uuid) -> Result<Option<Found>, DbError> {
+    let found = client
+        .query_opt(SETTLED, &[&measurement, &inspector.branch_ids()])
+        .await?;
+    found
+        .map(|row| {
+            Ok(Found {
+                status: row.try_get("status")?,
+                report: row.try_get("inspection_id")?,
+            })
+        })
+        .transpose()
+}
+
+/// Makes a discarded measurement pending again. Returns false if it is not discarded.
+///
+/// # Errors
+/// The database failed.
+pub async fn undo_discard(client: &Connection, measurement: Uuid) -> Result<bool, DbError> {
+    Ok(client.execute(UNDO_DISCARD, &[&measurement]).await? == 1)
+}
+
+/// Makes a measurement pending again that was applied to a locked report, and restores the answers from before. Returns false if it
+/// is not applied to the report; the transaction must not be committed then.
+///
+/// # Errors
+/// The database failed.
+pub async fn undo_apply(
+    transaction: &Transaction<'_>,
+    report: &LockedReport,
+    measurement: Uuid,
+) -> Result<bool, DbError> {
+    execute(transaction, RESTORE, &[&measurement, &report.id]).await?;
+    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
+    Ok(execute(transaction, UNDO_APPLY, &[&measurement, &report.id]).await? == 1)
 }

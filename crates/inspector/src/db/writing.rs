@@ -1,7 +1,8 @@
-//! Writing in a report: under its lock, and only while it is written.
+//! Changes of a report's content, under the lock of its row.
 
-use codegen_runtime::fault::Faults;
-use partner_api_domain::plausible::Narrowed;
+use codegen_runtime::validation::ValidationErrors;
+use partner_api_domain::dyno;
+use partner_api_domain::plausible::NarrowedRange;
 use partner_api_store::statement;
 use partner_api_store::transaction::Transaction;
 use partner_api_store::{DbError, thresholds};
@@ -9,26 +10,27 @@ use rust_decimal::Decimal;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::opening::NewVehicle;
 use super::report::version;
 use super::{execute, row, rows};
 use crate::caller::Inspector;
-use crate::rules::answers::{Judged, Template, TemplatePoint, ToWrite};
+use crate::rules::answers::{NewAnswer, Template, TemplatePoint, ValidatedAnswer};
 use crate::rules::moves::Status;
 
 statement! {
-    /// Locks the report `$1` if it is at one of the branches `$2`. Devices and other inspectors wait for it, or it for them.
+    /// Locks the report `$1` if it is at one of the branches `$2`. Devices and other inspectors lock it too before they write.
     LOCK = "\
 SELECT i.status, i.branch_id, i.organization_id, i.plate FROM inspections i
 WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[]) FOR NO KEY UPDATE";
 
-    /// The version of the report `$1`, which is locked, and from which status its cancellation was requested, if it is.
+    /// The version of the locked report `$1`, and the status from which its cancellation was requested, if it was.
     VERSION = concat!("\
 SELECT ", version!(), " AS version,
        (SELECT CASE WHEN t.to_status = 'CANCEL_REQUESTED' THEN t.from_status END FROM inspection_transitions t
         WHERE t.inspection_id = i.id ORDER BY t.number DESC LIMIT 1) AS before_request
 FROM inspections i WHERE i.id = $1");
 
-    /// Changes what is not null of a report (`$1`).
+    /// Sets the fields of the report `$1` whose parameters are not null.
     UPDATE = "\
 UPDATE inspections SET version = version + 1, summary = coalesce($2, summary), recommendation = coalesce($3, recommendation),
     snapshot_mileage_km = coalesce($4, snapshot_mileage_km), base_price = coalesce($5, base_price),
@@ -37,8 +39,8 @@ UPDATE inspections SET version = version + 1, summary = coalesce($2, summary), r
     final_price = round(coalesce($5, base_price) * (100 - coalesce($6, discount_percent)) / 100, 2)
 WHERE id = $1";
 
-    /// The points of the template with the code `$2` of the report's (`$1`) organisation, with bounds and ranges where devices
-    /// write into it, the vehicle's registered power, and what is there.
+    /// The points of the template `$2` of the organization of the report `$1`, with their answers and the vehicle's registered
+    /// power. The points of a test-line form also have their thresholds and plausible ranges.
     POINTS = "\
 SELECT t.id AS template_id, t.is_test_line, v.factory_power_hp, p.id, p.code, h.point_code IS NOT NULL AS has_bounds, h.good_min,
        h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum, a.point_id IS NOT NULL AS is_answered,
@@ -53,9 +55,10 @@ LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
 LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
 WHERE i.id = $1";
 
-    /// Writes answers (`$6` points, `$7` codes, `$8` labels, `$9` severities, `$10` numbers, `$11` notes or null) of `$5` into a
-    /// form (`$1` its id if it is new, `$2` the report, `$3` the template, `$4` its general note or null), and keeps those that
-    /// they replace. What is null is left as it was; a status and a number that stay keep who wrote them, and when.
+    /// Writes answers of the author `$5` to a form. The form: `$1` its ID if it is new, `$2` the report, `$3` the template, `$4` its
+    /// general note or null. The answers: `$6` points, `$7` codes, `$8` labels, `$9` severities, `$10` numbers, `$11` notes or null.
+    /// Replaced answers are kept in the history. Null leaves a value unchanged. If neither status nor number changes, the author
+    /// and the time stay.
     WRITE = "\
 WITH form AS (
     INSERT INTO inspection_forms AS f (id, organization_id, inspection_id, template_id, general_note)
@@ -90,11 +93,11 @@ SET status_code = excluded.status_code, status_label = excluded.status_label, se
     numeric_value = excluded.numeric_value, note = excluded.note, by_device = excluded.by_device,
     measurement_id = excluded.measurement_id, written_by = excluded.written_by, written_at = excluded.written_at";
 
-    /// Takes the answer at the point `$3` out of the form of the report `$1` and the template `$2`, and keeps it.
+    /// Removes the answers at the points `$3` from the form of the report `$1` and the template `$2`, and keeps them in the history.
     REMOVE = "\
 WITH gone AS (
     DELETE FROM inspection_form_answers a USING inspection_forms f
-    WHERE f.inspection_id = $1 AND f.template_id = $2 AND a.inspection_form_id = f.id AND a.point_id = $3
+    WHERE f.inspection_id = $1 AND f.template_id = $2 AND a.inspection_form_id = f.id AND a.point_id = ANY ($3::uuid[])
     RETURNING a.*
 )
 INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
@@ -103,16 +106,45 @@ SELECT inspection_form_id, point_id, organization_id, status_code, status_label,
        measurement_id, written_by, written_at
 FROM gone";
 
-    /// Notes that the report `$1` was changed.
-    pub(super) CHANGED = "UPDATE inspections SET version = version + 1 WHERE id = $1";
+    /// The vehicle of the report `$1`, whether other reports have it as well, and the measured power in its test-line form.
+    VEHICLE = "\
+SELECT i.vehicle_id, EXISTS (SELECT FROM inspections o WHERE o.vehicle_id = i.vehicle_id AND o.id <> i.id) AS is_shared,
+       v.factory_power_hp, t.code AS template_code, a.numeric_value AS measured_hp
+FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
+LEFT JOIN form_templates t ON t.organization_id = i.organization_id AND t.is_test_line
+LEFT JOIN form_template_points p ON p.template_id = t.id AND p.code = 'DYNO_MEASURED_HP'
+LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
+LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
+WHERE i.id = $1";
+
+    /// Copies the vehicle `$2` under the ID `$3`, and gives the copy to the report `$1`.
+    COPY_VEHICLE = "\
+WITH copy AS (
+    INSERT INTO vehicles (id, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp)
+    SELECT $3, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp
+    FROM vehicles WHERE id = $2
+)
+UPDATE inspections SET vehicle_id = $3 WHERE id = $1";
+
+    /// Replaces the data of the vehicle `$1`.
+    CORRECT_VEHICLE = "\
+UPDATE vehicles SET vin = $2, brand = $3, model = $4, year = $5, type = $6, fuel_type = $7, transmission = $8, color = $9,
+    factory_power_hp = $10
+WHERE id = $1";
+
+    /// Sets the VIN of the report `$1`.
+    SET_VIN = "UPDATE inspections SET snapshot_vin = $2, version = version + 1 WHERE id = $1";
+
+    /// Increments the version of the report `$1`.
+    pub(super) INCREMENT_VERSION = "UPDATE inspections SET version = version + 1 WHERE id = $1";
 }
 
-/// A report that the transaction has locked, of a branch of the inspector's.
+/// A report at one of the inspector's branches that the transaction has locked.
 #[derive(Clone, Debug)]
-pub struct Locked {
-    /// Its id.
+pub struct LockedReport {
+    /// Its ID.
     pub id: Uuid,
-    /// Its organisation.
+    /// The ID of its organization.
     pub organization_id: Uuid,
     /// Its branch.
     pub branch_id: Uuid,
@@ -122,23 +154,27 @@ pub struct Locked {
     pub status: Status,
     /// Its version.
     pub version: i64,
-    /// The status from which its cancellation was requested, if it is.
+    /// The status from which its cancellation was requested, if it was.
     pub before_request: Option<Status>,
 }
 
-/// Locks a report until the transaction ends; `None` where there is none at a branch of the inspector's.
+/// Locks a report until the transaction ends. Returns `None` if it does not exist at the inspector's branches.
 ///
 /// # Errors
-/// What the database says.
-pub async fn lock(transaction: &Transaction<'_>, inspector: &Inspector, id: Uuid) -> Result<Option<Locked>, DbError> {
+/// The database failed.
+pub async fn lock(
+    transaction: &Transaction<'_>,
+    inspector: &Inspector,
+    id: Uuid,
+) -> Result<Option<LockedReport>, DbError> {
     let Some(locked) = row(transaction, LOCK, &[&id, &inspector.branch_ids()]).await? else {
         return Ok(None);
     };
-    // Read behind the lock: by a snapshot of its own.
+    // Read with a new snapshot, after the lock was acquired.
     let Some(version) = row(transaction, VERSION, &[&id]).await? else {
         return Ok(None);
     };
-    Ok(Some(Locked {
+    Ok(Some(LockedReport {
         id,
         organization_id: locked.try_get("organization_id")?,
         branch_id: locked.try_get("branch_id")?,
@@ -149,30 +185,30 @@ pub async fn lock(transaction: &Transaction<'_>, inspector: &Inspector, id: Uuid
     }))
 }
 
-/// What of a report is to be changed; `None` leaves it.
+/// Changes of a report; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Update {
-    /// The overall text.
+    /// The overall assessment.
     pub summary: Option<String>,
-    /// The advice.
+    /// The recommendation.
     pub recommendation: Option<String>,
-    /// What the odometer shows, in kilometres.
+    /// The reading of the odometer, in km.
     pub mileage_km: Option<i32>,
     /// The price before the discount.
     pub base_price: Option<Decimal>,
     /// The discount in percent.
     pub discount_percent: Option<Decimal>,
-    /// What it is called.
+    /// The name of the discount.
     pub discount_name: Option<String>,
-    /// How it was paid.
-    pub payment_type: Option<String>,
+    /// The payment method.
+    pub payment_type: Option<&'static str>,
 }
 
 /// Changes a report's texts, mileage and pricing.
 ///
 /// # Errors
-/// What the database says.
-pub async fn update(transaction: &Transaction<'_>, report: &Locked, update: &Update) -> Result<(), DbError> {
+/// The database failed.
+pub async fn update(transaction: &Transaction<'_>, report: &LockedReport, update: &Update) -> Result<(), DbError> {
     let Update {
         summary,
         recommendation,
@@ -198,36 +234,57 @@ pub async fn update(transaction: &Transaction<'_>, report: &Locked, update: &Upd
 
 /// Why answers were not written.
 #[derive(Debug)]
-pub enum Unwritten {
-    /// The organisation has no such template.
+pub enum FillError {
+    /// The organization has no template with the code.
     NoTemplate,
-    /// Something is wrong with answers; all of them are named.
-    Faults(Faults),
-    /// What the database says.
+    /// Some answers are invalid; all of them are named.
+    Invalid(ValidationErrors),
+    /// The database failed.
     Db(DbError),
 }
 
-impl From<DbError> for Unwritten {
+impl From<DbError> for FillError {
     fn from(error: DbError) -> Self {
-        Unwritten::Db(error)
+        FillError::Db(error)
     }
 }
 
-/// Writes answers of the inspector into a form of a locked report (INS-7).
+/// The changes of a form.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    /// The template's code.
+    pub template_code: String,
+    /// The note on the whole form; `None` leaves it unchanged.
+    pub general_note: Option<String>,
+    /// The codes of points whose answers are removed first.
+    pub clear: Vec<String>,
+    /// The answers to write.
+    pub answers: Vec<NewAnswer>,
+}
+
+/// Writes the inspector's answers to a form of a locked report (INS-7).
 ///
 /// # Errors
-/// [`Unwritten`]; the transaction must not be committed then.
+/// [`FillError`]; the transaction must not be committed then.
 pub async fn fill(
     transaction: &Transaction<'_>,
     inspector: &Inspector,
-    report: &Locked,
-    template_code: &str,
-    general_note: Option<&str>,
-    answers: &[ToWrite],
-) -> Result<(), Unwritten> {
+    report: &LockedReport,
+    filling: &Filling,
+) -> Result<(), FillError> {
+    let Filling {
+        template_code,
+        general_note,
+        clear,
+        answers,
+    } = filling;
     let template = template(transaction, report.id, template_code).await?;
-    let template = template.ok_or(Unwritten::NoTemplate)?;
-    let written = template.judge(answers).map_err(Unwritten::Faults)?;
+    let mut template = template.ok_or(FillError::NoTemplate)?;
+    let cleared = template.clear(clear).map_err(FillError::Invalid)?;
+    if !cleared.is_empty() {
+        execute(transaction, REMOVE, &[&report.id, &template.id, &cleared]).await?;
+    }
+    let written = template.validate(answers).map_err(FillError::Invalid)?;
     let mut columns = Columns::default();
     for answer in &written {
         columns.push(answer);
@@ -238,7 +295,7 @@ pub async fn fill(
         &new_form,
         &report.id,
         &template.id,
-        &general_note,
+        general_note,
         &by,
         &columns.points,
         &columns.codes,
@@ -248,10 +305,64 @@ pub async fn fill(
         &columns.notes,
     ];
     execute(transaction, WRITE, &parameters).await?;
-    if let Some(ratio) = template.ratio_without_ground(answers, &written) {
-        execute(transaction, REMOVE, &[&report.id, &template.id, &ratio]).await?;
+    if let Some(ratio) = template.outdated_ratio(answers, &written) {
+        execute(transaction, REMOVE, &[&report.id, &template.id, &vec![ratio]]).await?;
     }
-    execute(transaction, CHANGED, &[&report.id]).await?;
+    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
+    Ok(())
+}
+
+/// Replaces the data of a locked report's vehicle, and computes the power ratio again. Other reports of the vehicle keep theirs.
+///
+/// # Errors
+/// [`FillError`] if the ratio cannot be computed again; the transaction must not be committed then.
+pub async fn correct_vehicle(
+    transaction: &Transaction<'_>,
+    inspector: &Inspector,
+    report: &LockedReport,
+    vehicle: &NewVehicle,
+) -> Result<(), FillError> {
+    let Some(found) = row(transaction, VEHICLE, &[&report.id]).await? else {
+        return Ok(());
+    };
+    let mut id: Uuid = found.try_get("vehicle_id").map_err(DbError::from)?;
+    if found.try_get("is_shared").map_err(DbError::from)? {
+        let copy = Uuid::now_v7();
+        execute(transaction, COPY_VEHICLE, &[&report.id, &id, &copy]).await?;
+        id = copy;
+    }
+    let parameters: [&(dyn ToSql + Sync); 10] = [
+        &id,
+        &vehicle.vin,
+        &vehicle.brand,
+        &vehicle.model,
+        &vehicle.year,
+        &vehicle.body_type,
+        &vehicle.fuel_type,
+        &vehicle.transmission,
+        &vehicle.color,
+        &vehicle.factory_power_hp,
+    ];
+    execute(transaction, CORRECT_VEHICLE, &parameters).await?;
+    execute(transaction, SET_VIN, &[&report.id, &vehicle.vin]).await?;
+    let before: Option<Decimal> = found.try_get("factory_power_hp").map_err(DbError::from)?;
+    let measured: Option<Decimal> = found.try_get("measured_hp").map_err(DbError::from)?;
+    if let (Some(measured), true) = (measured, before != vehicle.factory_power_hp) {
+        // The same power again, which gives the new ratio and keeps the author.
+        let again = NewAnswer {
+            point_code: dyno::MEASURED_HP.to_owned(),
+            status: None,
+            number: Some(measured),
+            note: None,
+        };
+        let filling = Filling {
+            template_code: found.try_get("template_code").map_err(DbError::from)?,
+            general_note: None,
+            clear: Vec::new(),
+            answers: vec![again],
+        };
+        fill(transaction, inspector, report, &filling).await?;
+    }
     Ok(())
 }
 
@@ -266,17 +377,17 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn push(&mut self, answer: &Judged<'a>) {
+    fn push(&mut self, answer: &ValidatedAnswer<'a>) {
         self.points.push(answer.point);
-        self.codes.push(answer.word.map(|word| word.code));
-        self.labels.push(answer.word.map(|word| word.label));
-        self.severities.push(answer.word.map(|word| word.severity));
+        self.codes.push(answer.status.map(|status| status.code));
+        self.labels.push(answer.status.map(|status| status.label));
+        self.severities.push(answer.status.map(|status| status.severity));
         self.numbers.push(answer.number);
         self.notes.push(answer.note);
     }
 }
 
-/// The template `code` of the organisation of a report, and what stands at its points; `None` where there is none.
+/// Returns the template `code` of a report's organization with the report's answers; `None` if there is no such template.
 async fn template(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Result<Option<Template>, DbError> {
     let found = rows(transaction, POINTS, &[&report, &code]).await?;
     let Some(first) = found.first() else { return Ok(None) };
@@ -285,6 +396,7 @@ async fn template(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Re
         is_test_line: first.try_get("is_test_line")?,
         factory_power_hp: first.try_get("factory_power_hp")?,
         points: Vec::new(),
+        is_power_cleared: false,
     };
     for row in &found {
         template.points.push(TemplatePoint {
@@ -294,7 +406,7 @@ async fn template(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Re
                 true => Some(thresholds::bounds(row)?),
                 false => None,
             },
-            narrowed: Narrowed {
+            narrowed: NarrowedRange {
                 minimum: row.try_get("minimum")?,
                 maximum: row.try_get("maximum")?,
             },

@@ -1,4 +1,4 @@
-//! The operations, a file for each.
+//! The operations, one file each.
 
 pub mod measurements;
 pub mod reports;

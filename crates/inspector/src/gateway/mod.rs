@@ -1,8 +1,9 @@
-//! Who may call the inspectors' API: the contract's side of the [gateway](partner_api_gateway).
+//! Sessions, limits and paths of the inspectors' API, as a contract of the [gateway](partner_api_gateway).
 //!
 //! The document says (`security`) whether an operation requires a session and a CSRF token. Both are checked before the body is
 //! read, and again after it.
 
+mod photo_places;
 mod session;
 
 use std::net::SocketAddr;
@@ -17,14 +18,13 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, header};
 use hyper::body::Body as HttpBody;
 use partner_api::gateway::Reporter;
-use partner_api::observability;
+use partner_api::inspectors::{InspectorRoutes, InspectorState};
 use partner_api::request_log::Reason;
-use partner_api::server::InternalState;
 use partner_api_gateway::{
-    Admission, Answer, BodyLimit, Contract, DecodedQuery, Destination, Operation, Outcome, RequestInfo, TrustedProxies,
-    Unverified,
+    Admission, BodyLimit, Contract, DecodedQuery, Destination, Operation, Outcome, RequestInfo, ResponseFuture,
+    TrustedProxies, Unverified,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use partner_api_store::deadline::Deadline;
 use uuid::Uuid;
 
 pub use crate::caller::Caller;
@@ -35,27 +35,25 @@ use crate::error::ApiError;
 use crate::generated::calls::{ROUTES, Route};
 use crate::generated::errors::ErrorCode;
 use crate::page::{self, Policy};
+use photo_places::{PhotoHold, PhotoPlaces};
 
-/// The path under which the API is.
+/// The path of the API.
 pub const API_ROOT: &str = "/inspector/v1";
 
-/// How long a request may take in all, once its body has arrived.
+/// The time limit of a request after its body has arrived.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of the largest JSON body.
+/// The maximum size of a JSON body, in bytes.
 const JSON_BYTES: usize = 1_048_576;
 
-/// Bytes of the largest body without a session.
+/// The maximum size of a body without a session, in bytes.
 const ANONYMOUS_BYTES: usize = 4_096;
 
-/// Bytes of the largest photo.
+/// The maximum size of a photo, in bytes.
 const PHOTO_BYTES: usize = 10_485_760;
 
-/// Photos in memory at the same time, ten megabytes each.
-const PHOTOS: usize = 16;
-
-/// How long a photo waits for memory.
-const PHOTO_WAIT: Duration = Duration::from_secs(5);
+/// The time in which a body without a session must arrive, at most. It is one token, and anyone can send it slowly.
+const ANONYMOUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The gateway of the inspectors' API; cheap to clone.
 #[derive(Clone)]
@@ -66,15 +64,14 @@ struct Inner {
     policy: Policy,
     trusted_proxies: TrustedProxies,
     body_timeout: Duration,
-    /// A permit for each photo in memory.
-    photos: Arc<Semaphore>,
+    photos: PhotoPlaces,
     reporter: Reporter,
 }
 
 impl Gateway {
-    /// Puts the gateway together.
-    pub fn new(state: InternalState) -> Self {
-        let InternalState {
+    /// Creates the gateway.
+    pub fn new(state: InspectorState) -> Self {
+        let InspectorState {
             context,
             pool,
             reporter,
@@ -86,42 +83,51 @@ impl Gateway {
             policy: Policy::default(),
             trusted_proxies,
             body_timeout,
-            photos: Arc::new(Semaphore::new(PHOTOS)),
+            photos: PhotoPlaces::default(),
             reporter,
         }))
     }
 
-    /// The handler of the internal listener's other paths.
-    pub fn into_routes(self) -> observability::InternalRoutes {
-        Arc::new(move |peer, request| Box::pin(self.clone().answer(peer, request)))
+    /// Returns the gateway as routes of the inspectors' listener.
+    pub fn into_routes(self) -> InspectorRoutes {
+        Arc::new(move |peer, request| Box::pin(self.clone().respond(peer, request)))
     }
 
-    /// Answers a request, whatever it is: the handler of the listener.
-    pub async fn answer(self, peer: SocketAddr, request: http::Request<RequestBody>) -> Response<Body> {
-        self.answer_as(Uuid::now_v7(), peer, request).await
+    /// Responds to any request: the listener's handler.
+    pub async fn respond(self, peer: SocketAddr, request: http::Request<RequestBody>) -> Response<Body> {
+        self.respond_with_id(Uuid::now_v7(), peer, request).await
     }
 
-    /// Answers a request that Dropshot's server has routed: the handler of each endpoint of
+    /// Responds to a request that Dropshot's server has routed. This is the handler of each endpoint of
     /// [`dispatch::description`](crate::generated::dispatch::description).
     pub async fn serve(rqctx: RequestContext<Self>, request: http::Request<Body>) -> Response<Body> {
-        // Dropshot sends its own id in the header.
+        // Dropshot sends its own ID in the header.
         let request_id = rqctx.request_id.parse().unwrap_or_else(|_| Uuid::now_v7());
         let peer = rqctx.request.remote_addr();
-        rqctx.context().answer_as(request_id, peer, request).await
+        rqctx.context().respond_with_id(request_id, peer, request).await
     }
 
-    async fn answer_as<B>(&self, request_id: Uuid, peer: SocketAddr, request: http::Request<B>) -> Response<Body>
+    async fn respond_with_id<B>(&self, request_id: Uuid, peer: SocketAddr, request: http::Request<B>) -> Response<Body>
     where
         B: HttpBody<Data = Bytes> + Send + Unpin,
     {
-        let (response, record) = partner_api_gateway::answer(self, request_id, peer.ip(), request).await;
+        let (response, record) = partner_api_gateway::respond(self, request_id, peer.ip(), request).await;
         self.0.reporter.report(record);
         response
     }
 
-    async fn inspector(&self, route: &Route, head: &Parts) -> Result<Option<Inspector>, ApiError> {
-        session::inspector(&self.0.context, route.operation, head).await
+    /// Finds the session, and starts the deadline that this shares with the rest of the request.
+    async fn identified(&self, route: &Route, head: &Parts) -> Result<Identified, ApiError> {
+        let deadline = Deadline::begin();
+        let inspector = session::inspector(&self.0.context, route.operation, head, deadline).await?;
+        Ok(Identified { inspector, deadline })
     }
+}
+
+/// The inspector of a request, and the request's deadline. It starts when the body has arrived, or with the head if there is none.
+pub struct Identified {
+    inspector: Option<Inspector>,
+    deadline: Deadline,
 }
 
 fn has_photo(route: &Route) -> bool {
@@ -131,9 +137,9 @@ fn has_photo(route: &Route) -> bool {
 impl Contract for Gateway {
     type Code = ErrorCode;
     type Route = Route;
-    type Identity = Option<Inspector>;
-    type BodyHold = Option<OwnedSemaphorePermit>;
-    type Verified = Option<Inspector>;
+    type Identity = Identified;
+    type BodyReservation = Option<PhotoHold>;
+    type Verified = Identified;
     type Caller = Caller;
 
     fn routes() -> &'static [Route] {
@@ -156,7 +162,7 @@ impl Contract for Gateway {
             true => "/inspector/{page}",
             false => "/*",
         };
-        let message = "there is nothing at this path; the page for inspectors is at /inspector/";
+        let message = "no such path; the inspectors' page is at /inspector/";
         (template, ApiError::not_found(message).with_reason(Reason::NoSuchPath))
     }
 
@@ -164,7 +170,7 @@ impl Contract for Gateway {
         &self.0.trusted_proxies
     }
 
-    async fn answer_outside(
+    async fn respond_outside(
         &self,
         _: &RequestInfo,
         destination: &Destination<Self>,
@@ -179,52 +185,54 @@ impl Contract for Gateway {
         }
     }
 
-    async fn identify(&self, destination: &Destination<Self>, head: &Parts) -> Outcome<Option<Inspector>, Self> {
-        self.inspector(destination.found()?, head).await
+    async fn identify(&self, destination: &Destination<Self>, head: &Parts) -> Outcome<Identified, Self> {
+        self.identified(destination.found()?, head).await
     }
 
     fn body_limit(&self, route: Option<&'static Route>) -> Option<BodyLimit> {
         let route = route.filter(|route| route.operation.has_body)?;
-        let bytes = match (route.operation.security.is_empty(), has_photo(route)) {
-            (true, _) => ANONYMOUS_BYTES,
-            (_, true) => PHOTO_BYTES,
-            _ => JSON_BYTES,
+        let usual = self.0.body_timeout;
+        let (bytes, timeout) = match (route.operation.security.is_empty(), has_photo(route)) {
+            (true, _) => (ANONYMOUS_BYTES, usual.min(ANONYMOUS_TIMEOUT)),
+            (_, true) => (PHOTO_BYTES, usual),
+            _ => (JSON_BYTES, usual),
         };
         Some(BodyLimit {
             bytes,
-            timeout: self.0.body_timeout,
+            timeout,
             remedy: has_photo(route).then_some("reduce the photo's resolution"),
         })
     }
 
-    /// Waits for memory, for a photo.
-    async fn hold_body(
+    async fn reserve_body(
         &self,
         _: &RequestInfo,
+        identified: &Identified,
         route: Option<&'static Route>,
-    ) -> Outcome<Option<OwnedSemaphorePermit>, Self> {
-        if !route.is_some_and(has_photo) {
-            return Ok(None);
-        }
-        let waiting = self.0.photos.clone().acquire_owned();
-        match tokio::time::timeout(PHOTO_WAIT, waiting).await {
-            Ok(Ok(permit)) => Ok(Some(permit)),
-            _ => Err(ApiError::unavailable(Reason::AllBodies)),
+    ) -> Outcome<Option<PhotoHold>, Self> {
+        let inspector = identified.inspector.as_ref().filter(|_| route.is_some_and(has_photo));
+        Ok(inspector.map(|inspector| self.0.photos.hold(inspector.id())))
+    }
+
+    async fn extend_reservation(reservation: &mut Option<PhotoHold>, bytes: usize) -> Outcome<(), Self> {
+        match reservation {
+            Some(hold) => hold.grow_to(bytes).await,
+            None => Ok(()),
         }
     }
 
     async fn verify(
         &self,
         request: Unverified<'_, Self>,
-        inspector: Option<Inspector>,
-        _: &mut Option<OwnedSemaphorePermit>,
-    ) -> Outcome<(Option<Inspector>, DecodedQuery), Self> {
-        // The body may have taken so long that the session has ended meanwhile.
-        let inspector = match request.route.filter(|route| route.operation.has_body) {
-            Some(route) => self.inspector(route, request.head).await?,
-            None => inspector,
+        identified: Identified,
+        _: &mut Option<PhotoHold>,
+    ) -> Outcome<(Identified, DecodedQuery), Self> {
+        // The session may have ended while the body arrived.
+        let identified = match request.route.filter(|route| route.operation.has_body) {
+            Some(route) => self.identified(route, request.head).await?,
+            None => identified,
         };
-        Ok((inspector, request.query.decode()?))
+        Ok((identified, request.query.decode()?))
     }
 
     fn request_timeout(&self) -> Duration {
@@ -236,19 +244,20 @@ impl Contract for Gateway {
         info: &RequestInfo,
         headers: &HeaderMap,
         _: Option<&'static Route>,
-        inspector: Option<Inspector>,
+        Identified { inspector, deadline }: Identified,
     ) -> Admission<Self> {
+        let is_secure = session::is_secure(headers);
         Admission {
             rate_limit: None,
-            caller: Ok(Caller::admitted(inspector, info.address, session::is_secure(headers))),
+            caller: Ok(Caller::admitted(inspector, deadline, info.address, is_secure)),
         }
     }
 
-    fn call<'r>(&'r self, route: &'static Route, caller: &'r Caller, request: &'r Request) -> Answer<'r, Self> {
+    fn call<'r>(&'r self, route: &'static Route, caller: &'r Caller, request: &'r Request) -> ResponseFuture<'r, Self> {
         (route.call)(&self.0.context, caller, request)
     }
 
-    /// Nobody may show an answer inside of another page, or learn its address from a link.
+    /// Forbids other pages to embed a response, and browsers to send its address to other sites.
     fn finish(headers: &mut HeaderMap) {
         for (name, value) in [
             (header::REFERRER_POLICY, "no-referrer"),

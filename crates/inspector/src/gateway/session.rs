@@ -1,4 +1,4 @@
-//! The session of a request's cookie, and its CSRF token.
+//! Checks the session cookie, the CSRF token and the origin of a request.
 
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -15,14 +15,15 @@ use crate::generated::operations::Operation;
 
 const CSRF_HEADER: &str = "x-csrf-token";
 
-/// The inspector of a request, if its operation requires a session.
+/// Returns the inspector of a request, if its operation requires a session.
 ///
 /// # Errors
-/// 403 for what another site made a browser send; 401 without a session.
+/// 403 for a request from another origin or without the CSRF token; 401 without a session.
 pub(super) async fn inspector(
     context: &Context,
     operation: &Operation,
     head: &Parts,
+    deadline: Deadline,
 ) -> Result<Option<Inspector>, ApiError> {
     let headers = &head.headers;
     if operation.method != "GET" {
@@ -40,24 +41,24 @@ pub(super) async fn inspector(
     let cookie = Cookie::of(headers).ok_or_else(error::signed_out)?;
     let sent = single(headers, CSRF_HEADER).unwrap_or_default();
     let is_own = bool::from(sent.as_bytes().ct_eq(cookie.csrf_token().as_bytes()));
-    let client = context.connections().take(Deadline::begin()).await?;
-    // What the page reads by itself has no such token and does not keep a session alive (INS-4).
+    let client = context.connections().take(deadline).await?;
+    // Background reads of the page carry no token, so they do not keep the session alive (INS-4).
     let session = sessions::find(&client, &cookie.digest(), is_own).await?;
     let inspector = Inspector::of(session.ok_or_else(error::signed_out)?, cookie);
     if asks_for("CsrfToken") && !is_own {
         return Err(forged(
-            "X-CSRF-Token is missing or is not this session's; read the session again, and send its csrf_token",
+            "X-CSRF-Token is missing or does not match the session; read the session again and send its csrf_token",
         ));
     }
     Ok(Some(inspector))
 }
 
-/// Rejects what a browser sends for another site. Clients other than browsers send no `Origin`.
+/// Rejects a browser's request from another origin. Other clients send no `Origin`.
 fn same_origin(head: &Parts) -> Result<(), ApiError> {
     if !head.headers.contains_key(header::ORIGIN) {
         return Ok(());
     }
-    // HTTP/2 has it in the target.
+    // In HTTP/2 the host is in the request target.
     let target = head.uri.authority().map(http::uri::Authority::as_str);
     let host = target.or_else(|| single(&head.headers, header::HOST));
     let from = origin(&head.headers).and_then(|origin| {
@@ -70,13 +71,13 @@ fn same_origin(head: &Parts) -> Result<(), ApiError> {
     match (from, host) {
         (Some(from), Some(host)) if from.eq_ignore_ascii_case(host) => Ok(()),
         _ => Err(forged(
-            "this request came from the page of another origin; open /inspector/ at this address, and see that a proxy in front \
-             passes on Host with its port",
+            "the request came from a page of another origin; open /inspector/ at this address, and make sure that a proxy \
+             forwards Host with its port",
         )),
     }
 }
 
-/// Whether the browser uses TLS, as its `Origin` says.
+/// Whether the browser uses TLS, according to its `Origin`.
 pub(super) fn is_secure(headers: &HeaderMap) -> bool {
     origin(headers).is_some_and(|origin| origin.scheme() == "https")
 }
@@ -85,7 +86,7 @@ fn origin(headers: &HeaderMap) -> Option<Url> {
     single(headers, header::ORIGIN)?.parse().ok()
 }
 
-/// The value of a header that was sent once, as text.
+/// The value of a header that was sent exactly once, as text.
 fn single(headers: &HeaderMap, name: impl http::header::AsHeaderName) -> Option<&str> {
     let mut all = headers.get_all(name).iter();
     match (all.next(), all.next()) {
@@ -106,7 +107,7 @@ mod tests {
 
     /// INS-11
     #[test]
-    fn a_page_writes_to_its_own_origin_alone_by_either_version_of_http() {
+    fn a_page_can_only_write_to_its_own_origin_over_http_1_and_http_2() {
         let is_own = |target: &str, host: Option<&str>, origin: &str| {
             let mut request = Request::put(target).header(header::ORIGIN, origin);
             if let Some(host) = host {
@@ -117,7 +118,7 @@ mod tests {
         for (own, host, origin) in [
             (true, "desk.example", "https://desk.example"),
             (true, "desk.example", "https://DESK.example"),
-            (true, "127.0.0.1:9464", "http://127.0.0.1:9464"),
+            (true, "127.0.0.1:9466", "http://127.0.0.1:9466"),
             (false, "desk.example", "https://desk.example:8443"),
             (false, "desk.example", "https://evil.example"),
             (false, "desk.example", "https://desk.example.evil.example"),

@@ -13,9 +13,9 @@ use crate::error::ApiError;
 use crate::gateway::Caller;
 /// Reads an operation's arguments from the request and passes them, with the caller, to
 /// `endpoints::<tag>::<operation_id>::handle`.
-pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> Answer<'r>;
+pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> CallFuture<'r>;
 /// The future result of a call.
-pub type Answer<'r> = Pin<
+pub type CallFuture<'r> = Pin<
     Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'r>,
 >;
 /// An operation and the function that calls it.
@@ -83,14 +83,34 @@ pub static ROUTES: &[Route] = &[
     },
     Route {
         operation: &OPERATIONS[12usize],
+        call: |context, caller, request| Box::pin(update_photo(context, caller, request)),
+    },
+    Route {
+        operation: &OPERATIONS[13usize],
+        call: |context, caller, request| Box::pin(delete_photo(context, caller, request)),
+    },
+    Route {
+        operation: &OPERATIONS[14usize],
+        call: |context, caller, request| Box::pin(
+            correct_vehicle(context, caller, request),
+        ),
+    },
+    Route {
+        operation: &OPERATIONS[15usize],
         call: |context, caller, request| Box::pin(
             apply_measurement(context, caller, request),
         ),
     },
     Route {
-        operation: &OPERATIONS[13usize],
+        operation: &OPERATIONS[16usize],
         call: |context, caller, request| Box::pin(
             discard_measurement(context, caller, request),
+        ),
+    },
+    Route {
+        operation: &OPERATIONS[17usize],
+        call: |context, caller, request| Box::pin(
+            undo_measurement(context, caller, request),
         ),
     },
 ];
@@ -255,6 +275,50 @@ async fn order_photos(
         .await?;
     response.to_result().map_err(ApiError::from)
 }
+/// `update_photo`
+async fn update_photo(
+    context: &Context,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Response<Body>, ApiError> {
+    let response = crate::endpoints::reports::update_photo::handle(
+            context,
+            caller,
+            call::path(request)?,
+            call::body(request)?,
+        )
+        .await?;
+    response.to_result().map_err(ApiError::from)
+}
+/// `delete_photo`
+async fn delete_photo(
+    context: &Context,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Response<Body>, ApiError> {
+    let response = crate::endpoints::reports::delete_photo::handle(
+            context,
+            caller,
+            call::path(request)?,
+        )
+        .await?;
+    response.to_result().map_err(ApiError::from)
+}
+/// `correct_vehicle`
+async fn correct_vehicle(
+    context: &Context,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Response<Body>, ApiError> {
+    let response = crate::endpoints::reports::correct_vehicle::handle(
+            context,
+            caller,
+            call::path(request)?,
+            call::body(request)?,
+        )
+        .await?;
+    response.to_result().map_err(ApiError::from)
+}
 /// `apply_measurement`
 async fn apply_measurement(
     context: &Context,
@@ -276,6 +340,20 @@ async fn discard_measurement(
     request: &Request,
 ) -> Result<Response<Body>, ApiError> {
     let response = crate::endpoints::measurements::discard_measurement::handle(
+            context,
+            caller,
+            call::path(request)?,
+        )
+        .await?;
+    response.to_result().map_err(ApiError::from)
+}
+/// `undo_measurement`
+async fn undo_measurement(
+    context: &Context,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Response<Body>, ApiError> {
+    let response = crate::endpoints::measurements::undo_measurement::handle(
             context,
             caller,
             call::path(request)?,

@@ -7,8 +7,8 @@
 pub enum ErrorCode {
     /// `invalid_request`, with status 400.
     InvalidRequest,
-    /// `token_refused`, with status 401.
-    TokenRefused,
+    /// `token_rejected`, with status 401.
+    TokenRejected,
     /// `forged_request`, with status 403.
     ForgedRequest,
     /// `method_not_allowed`, with status 405.
@@ -25,22 +25,34 @@ pub enum ErrorCode {
     ServiceUnavailable,
     /// `signed_out`, with status 401.
     SignedOut,
+    /// `too_many_streams`, with status 429.
+    TooManyStreams,
     /// `not_found`, with status 404.
     NotFound,
+    /// `already_open`, with status 409.
+    AlreadyOpen,
     /// `changed_meanwhile`, with status 409.
     ChangedMeanwhile,
-    /// `transition_refused`, with status 409.
-    TransitionRefused,
+    /// `transition_rejected`, with status 409.
+    TransitionRejected,
+    /// `report_incomplete`, with status 409.
+    ReportIncomplete,
     /// `unsupported_photo`, with status 415.
     UnsupportedPhoto,
+    /// `photo_truncated`, with status 415.
+    PhotoTruncated,
+    /// `photo_too_large`, with status 415.
+    PhotoTooLarge,
     /// `already_settled`, with status 409.
     AlreadySettled,
+    /// `not_settled`, with status 409.
+    NotSettled,
 }
 impl ErrorCode {
     /// All codes, in document order.
     pub const ALL: &'static [ErrorCode] = &[
         ErrorCode::InvalidRequest,
-        ErrorCode::TokenRefused,
+        ErrorCode::TokenRejected,
         ErrorCode::ForgedRequest,
         ErrorCode::MethodNotAllowed,
         ErrorCode::RequestTimeout,
@@ -49,17 +61,23 @@ impl ErrorCode {
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
         ErrorCode::SignedOut,
+        ErrorCode::TooManyStreams,
         ErrorCode::NotFound,
+        ErrorCode::AlreadyOpen,
         ErrorCode::ChangedMeanwhile,
-        ErrorCode::TransitionRefused,
+        ErrorCode::TransitionRejected,
+        ErrorCode::ReportIncomplete,
         ErrorCode::UnsupportedPhoto,
+        ErrorCode::PhotoTruncated,
+        ErrorCode::PhotoTooLarge,
         ErrorCode::AlreadySettled,
+        ErrorCode::NotSettled,
     ];
     /// The code on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             ErrorCode::InvalidRequest => "invalid_request",
-            ErrorCode::TokenRefused => "token_refused",
+            ErrorCode::TokenRejected => "token_rejected",
             ErrorCode::ForgedRequest => "forged_request",
             ErrorCode::MethodNotAllowed => "method_not_allowed",
             ErrorCode::RequestTimeout => "request_timeout",
@@ -68,18 +86,24 @@ impl ErrorCode {
             ErrorCode::InternalError => "internal_error",
             ErrorCode::ServiceUnavailable => "service_unavailable",
             ErrorCode::SignedOut => "signed_out",
+            ErrorCode::TooManyStreams => "too_many_streams",
             ErrorCode::NotFound => "not_found",
+            ErrorCode::AlreadyOpen => "already_open",
             ErrorCode::ChangedMeanwhile => "changed_meanwhile",
-            ErrorCode::TransitionRefused => "transition_refused",
+            ErrorCode::TransitionRejected => "transition_rejected",
+            ErrorCode::ReportIncomplete => "report_incomplete",
             ErrorCode::UnsupportedPhoto => "unsupported_photo",
+            ErrorCode::PhotoTruncated => "photo_truncated",
+            ErrorCode::PhotoTooLarge => "photo_too_large",
             ErrorCode::AlreadySettled => "already_settled",
+            ErrorCode::NotSettled => "not_settled",
         }
     }
     /// The HTTP status of the code.
     pub const fn status(self) -> u16 {
         match self {
             ErrorCode::InvalidRequest => 400u16,
-            ErrorCode::TokenRefused => 401u16,
+            ErrorCode::TokenRejected => 401u16,
             ErrorCode::ForgedRequest => 403u16,
             ErrorCode::MethodNotAllowed => 405u16,
             ErrorCode::RequestTimeout => 408u16,
@@ -88,11 +112,17 @@ impl ErrorCode {
             ErrorCode::InternalError => 500u16,
             ErrorCode::ServiceUnavailable => 503u16,
             ErrorCode::SignedOut => 401u16,
+            ErrorCode::TooManyStreams => 429u16,
             ErrorCode::NotFound => 404u16,
+            ErrorCode::AlreadyOpen => 409u16,
             ErrorCode::ChangedMeanwhile => 409u16,
-            ErrorCode::TransitionRefused => 409u16,
+            ErrorCode::TransitionRejected => 409u16,
+            ErrorCode::ReportIncomplete => 409u16,
             ErrorCode::UnsupportedPhoto => 415u16,
+            ErrorCode::PhotoTruncated => 415u16,
+            ErrorCode::PhotoTooLarge => 415u16,
             ErrorCode::AlreadySettled => 409u16,
+            ErrorCode::NotSettled => 409u16,
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Operation {
     pub extensions: &'static [(&'static str, &'static str)],
 }
 impl Operation {
-    /// The operation with this id.
+    /// The operation with this ID.
     pub fn find(id: &str) -> Option<&'static Operation> {
         OPERATIONS.iter().find(|operation| operation.id == id)
     }
@@ -47,7 +47,7 @@ pub static OPERATIONS: &[Operation] = &[
         successes: &[200u16],
         errors: &[
             (400u16, &[ErrorCode::InvalidRequest]),
-            (401u16, &[ErrorCode::TokenRefused]),
+            (401u16, &[ErrorCode::TokenRejected]),
             (403u16, &[ErrorCode::ForgedRequest]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
@@ -123,6 +123,7 @@ pub static OPERATIONS: &[Operation] = &[
             (400u16, &[ErrorCode::InvalidRequest]),
             (401u16, &[ErrorCode::SignedOut]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
+            (429u16, &[ErrorCode::TooManyStreams]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
@@ -140,7 +141,7 @@ pub static OPERATIONS: &[Operation] = &[
         id: "list_open_reports",
         method: "GET",
         path: "/inspector/v1/reports",
-        query_parameters: &["branch_id", "status", "cursor", "limit"],
+        query_parameters: &["branch_id", "status", "search", "cursor", "limit"],
         has_body: false,
         successes: &[200u16],
         errors: &[
@@ -174,6 +175,7 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
+            (409u16, &[ErrorCode::AlreadyOpen]),
             (413u16, &[ErrorCode::PayloadTooLarge]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
@@ -231,7 +233,7 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
-            (409u16, &[ErrorCode::ChangedMeanwhile, ErrorCode::TransitionRefused]),
+            (409u16, &[ErrorCode::ChangedMeanwhile, ErrorCode::TransitionRejected]),
             (413u16, &[ErrorCode::PayloadTooLarge]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
@@ -264,7 +266,7 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
-            (409u16, &[ErrorCode::TransitionRefused]),
+            (409u16, &[ErrorCode::TransitionRejected]),
             (413u16, &[ErrorCode::PayloadTooLarge]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
@@ -297,7 +299,14 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
-            (409u16, &[ErrorCode::ChangedMeanwhile, ErrorCode::TransitionRefused]),
+            (
+                409u16,
+                &[
+                    ErrorCode::ChangedMeanwhile,
+                    ErrorCode::TransitionRejected,
+                    ErrorCode::ReportIncomplete,
+                ],
+            ),
             (413u16, &[ErrorCode::PayloadTooLarge]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
@@ -330,9 +339,16 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
-            (409u16, &[ErrorCode::TransitionRefused]),
+            (409u16, &[ErrorCode::TransitionRejected]),
             (413u16, &[ErrorCode::PayloadTooLarge]),
-            (415u16, &[ErrorCode::UnsupportedPhoto]),
+            (
+                415u16,
+                &[
+                    ErrorCode::UnsupportedPhoto,
+                    ErrorCode::PhotoTruncated,
+                    ErrorCode::PhotoTooLarge,
+                ],
+            ),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
@@ -364,7 +380,104 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
-            (409u16, &[ErrorCode::ChangedMeanwhile, ErrorCode::TransitionRefused]),
+            (409u16, &[ErrorCode::ChangedMeanwhile, ErrorCode::TransitionRejected]),
+            (413u16, &[ErrorCode::PayloadTooLarge]),
+            (500u16, &[ErrorCode::InternalError]),
+            (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
+        extensions: &[],
+    },
+    Operation {
+        id: "update_photo",
+        method: "PATCH",
+        path: "/inspector/v1/reports/{id}/photos/{photoId}",
+        query_parameters: &[],
+        has_body: true,
+        successes: &[200u16],
+        errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
+            (401u16, &[ErrorCode::SignedOut]),
+            (403u16, &[ErrorCode::ForgedRequest]),
+            (404u16, &[ErrorCode::NotFound]),
+            (405u16, &[ErrorCode::MethodNotAllowed]),
+            (408u16, &[ErrorCode::RequestTimeout]),
+            (409u16, &[ErrorCode::TransitionRejected]),
+            (413u16, &[ErrorCode::PayloadTooLarge]),
+            (500u16, &[ErrorCode::InternalError]),
+            (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
+        extensions: &[],
+    },
+    Operation {
+        id: "delete_photo",
+        method: "DELETE",
+        path: "/inspector/v1/reports/{id}/photos/{photoId}",
+        query_parameters: &[],
+        has_body: false,
+        successes: &[200u16],
+        errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
+            (401u16, &[ErrorCode::SignedOut]),
+            (403u16, &[ErrorCode::ForgedRequest]),
+            (404u16, &[ErrorCode::NotFound]),
+            (405u16, &[ErrorCode::MethodNotAllowed]),
+            (409u16, &[ErrorCode::TransitionRejected]),
+            (500u16, &[ErrorCode::InternalError]),
+            (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
+        extensions: &[],
+    },
+    Operation {
+        id: "correct_vehicle",
+        method: "PUT",
+        path: "/inspector/v1/reports/{id}/vehicle",
+        query_parameters: &[],
+        has_body: true,
+        successes: &[200u16],
+        errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
+            (401u16, &[ErrorCode::SignedOut]),
+            (403u16, &[ErrorCode::ForgedRequest]),
+            (404u16, &[ErrorCode::NotFound]),
+            (405u16, &[ErrorCode::MethodNotAllowed]),
+            (408u16, &[ErrorCode::RequestTimeout]),
+            (409u16, &[ErrorCode::ChangedMeanwhile, ErrorCode::TransitionRejected]),
             (413u16, &[ErrorCode::PayloadTooLarge]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
@@ -396,7 +509,7 @@ pub static OPERATIONS: &[Operation] = &[
             (403u16, &[ErrorCode::ForgedRequest]),
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
-            (409u16, &[ErrorCode::TransitionRefused, ErrorCode::AlreadySettled]),
+            (409u16, &[ErrorCode::TransitionRejected, ErrorCode::AlreadySettled]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
@@ -428,6 +541,37 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (409u16, &[ErrorCode::AlreadySettled]),
+            (500u16, &[ErrorCode::InternalError]),
+            (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
+        extensions: &[],
+    },
+    Operation {
+        id: "undo_measurement",
+        method: "DELETE",
+        path: "/inspector/v1/measurements/{measurementId}/settlement",
+        query_parameters: &[],
+        has_body: false,
+        successes: &[204u16],
+        errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
+            (401u16, &[ErrorCode::SignedOut]),
+            (403u16, &[ErrorCode::ForgedRequest]),
+            (404u16, &[ErrorCode::NotFound]),
+            (405u16, &[ErrorCode::MethodNotAllowed]),
+            (409u16, &[ErrorCode::TransitionRejected, ErrorCode::NotSettled]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],

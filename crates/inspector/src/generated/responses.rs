@@ -8,11 +8,11 @@ use http::Response;
 use super::types::*;
 /// The success responses of `sign_in`.
 pub enum SignInResponse {
-    /// 200: Signed in; `Set-Cookie` carries the session.
+    /// 200: The session, whose cookie is in `Set-Cookie`.
     Ok {
         /// The body.
         body: Session,
-        /// Header `Set-Cookie`: The session.
+        /// Header `Set-Cookie`: The session cookie.
         set_cookie: String,
     },
 }
@@ -31,14 +31,14 @@ impl HttpResponse for SignInResponse {
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the request, as in the body of an error and in the log.\"},\"Set-Cookie\":{\"type\":\"string\",\"description\":\"The session.\"}},\"required\":[\"X-Request-Id\",\"Set-Cookie\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the request, as in the body of an error and in the log.\"},\"Set-Cookie\":{\"type\":\"string\",\"description\":\"The session cookie.\"}},\"required\":[\"X-Request-Id\",\"Set-Cookie\"]}";
         }
         response::with_headers::<
             Headers_,
         >(
             response::json_metadata::<
                 Session,
-            >(http::StatusCode::OK, "Signed in; `Set-Cookie` carries the session."),
+            >(http::StatusCode::OK, "The session, whose cookie is in `Set-Cookie`."),
         )
     }
     fn status_code(&self) -> http::StatusCode {
@@ -77,7 +77,7 @@ impl HttpResponse for GetSessionResponse {
 }
 /// The success responses of `sign_out`.
 pub enum SignOutResponse {
-    /// 204: The session is over.
+    /// 204: The session has ended.
     NoContent,
 }
 impl HttpResponse for SignOutResponse {
@@ -95,7 +95,12 @@ impl HttpResponse for SignOutResponse {
         }
         response::with_headers::<
             Headers_,
-        >(response::empty_metadata(http::StatusCode::NO_CONTENT, "The session is over."))
+        >(
+            response::empty_metadata(
+                http::StatusCode::NO_CONTENT,
+                "The session has ended.",
+            ),
+        )
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -105,7 +110,7 @@ impl HttpResponse for SignOutResponse {
 }
 /// The success responses of `watch_reports`.
 pub enum WatchReportsResponse {
-    /// 200: The stream.
+    /// 200: The event stream.
     Ok(Body),
 }
 impl HttpResponse for WatchReportsResponse {
@@ -128,7 +133,7 @@ impl HttpResponse for WatchReportsResponse {
         }
         response::with_headers::<
             Headers_,
-        >(response::bytes_metadata(http::StatusCode::OK, "The stream."))
+        >(response::bytes_metadata(http::StatusCode::OK, "The event stream."))
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -364,9 +369,93 @@ impl HttpResponse for OrderPhotosResponse {
         }
     }
 }
+/// The success responses of `update_photo`.
+pub enum UpdatePhotoResponse {
+    /// 200: The report.
+    Ok(Report),
+}
+impl HttpResponse for UpdatePhotoResponse {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        match self {
+            UpdatePhotoResponse::Ok(body) => {
+                response::json(http::StatusCode::OK, &body, &[])
+            }
+        }
+    }
+    fn response_metadata() -> ApiEndpointResponse {
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the request, as in the body of an error and in the log.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(response::json_metadata::<Report>(http::StatusCode::OK, "The report."))
+    }
+    fn status_code(&self) -> http::StatusCode {
+        match self {
+            UpdatePhotoResponse::Ok { .. } => http::StatusCode::OK,
+        }
+    }
+}
+/// The success responses of `delete_photo`.
+pub enum DeletePhotoResponse {
+    /// 200: The report.
+    Ok(Report),
+}
+impl HttpResponse for DeletePhotoResponse {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        match self {
+            DeletePhotoResponse::Ok(body) => {
+                response::json(http::StatusCode::OK, &body, &[])
+            }
+        }
+    }
+    fn response_metadata() -> ApiEndpointResponse {
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the request, as in the body of an error and in the log.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(response::json_metadata::<Report>(http::StatusCode::OK, "The report."))
+    }
+    fn status_code(&self) -> http::StatusCode {
+        match self {
+            DeletePhotoResponse::Ok { .. } => http::StatusCode::OK,
+        }
+    }
+}
+/// The success responses of `correct_vehicle`.
+pub enum CorrectVehicleResponse {
+    /// 200: The report.
+    Ok(Report),
+}
+impl HttpResponse for CorrectVehicleResponse {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        match self {
+            CorrectVehicleResponse::Ok(body) => {
+                response::json(http::StatusCode::OK, &body, &[])
+            }
+        }
+    }
+    fn response_metadata() -> ApiEndpointResponse {
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the request, as in the body of an error and in the log.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(response::json_metadata::<Report>(http::StatusCode::OK, "The report."))
+    }
+    fn status_code(&self) -> http::StatusCode {
+        match self {
+            CorrectVehicleResponse::Ok { .. } => http::StatusCode::OK,
+        }
+    }
+}
 /// The success responses of `apply_measurement`.
 pub enum ApplyMeasurementResponse {
-    /// 200: The report, with the values in it.
+    /// 200: The report with the new values.
     Ok(Report),
 }
 impl HttpResponse for ApplyMeasurementResponse {
@@ -387,7 +476,7 @@ impl HttpResponse for ApplyMeasurementResponse {
         >(
             response::json_metadata::<
                 Report,
-            >(http::StatusCode::OK, "The report, with the values in it."),
+            >(http::StatusCode::OK, "The report with the new values."),
         )
     }
     fn status_code(&self) -> http::StatusCode {
@@ -398,7 +487,7 @@ impl HttpResponse for ApplyMeasurementResponse {
 }
 /// The success responses of `discard_measurement`.
 pub enum DiscardMeasurementResponse {
-    /// 204: It is discarded.
+    /// 204: The measurement is discarded.
     NoContent,
 }
 impl HttpResponse for DiscardMeasurementResponse {
@@ -416,11 +505,49 @@ impl HttpResponse for DiscardMeasurementResponse {
         }
         response::with_headers::<
             Headers_,
-        >(response::empty_metadata(http::StatusCode::NO_CONTENT, "It is discarded."))
+        >(
+            response::empty_metadata(
+                http::StatusCode::NO_CONTENT,
+                "The measurement is discarded.",
+            ),
+        )
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
             DiscardMeasurementResponse::NoContent { .. } => http::StatusCode::NO_CONTENT,
+        }
+    }
+}
+/// The success responses of `undo_measurement`.
+pub enum UndoMeasurementResponse {
+    /// 204: The measurement is pending.
+    NoContent,
+}
+impl HttpResponse for UndoMeasurementResponse {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        match self {
+            UndoMeasurementResponse::NoContent => {
+                response::bytes(http::StatusCode::NO_CONTENT, None, Body::empty(), &[])
+            }
+        }
+    }
+    fn response_metadata() -> ApiEndpointResponse {
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the request, as in the body of an error and in the log.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(
+            response::empty_metadata(
+                http::StatusCode::NO_CONTENT,
+                "The measurement is pending.",
+            ),
+        )
+    }
+    fn status_code(&self) -> http::StatusCode {
+        match self {
+            UndoMeasurementResponse::NoContent { .. } => http::StatusCode::NO_CONTENT,
         }
     }
 }

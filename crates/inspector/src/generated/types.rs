@@ -19,11 +19,11 @@ use schemars::schema::Schema;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
-/// A token.
+/// A sign-in with a token.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct SignIn {
-    /// As the operator handed it over.
+    /// The token that the operator handed over.
     #[serde(deserialize_with = "sign_in_reading::token")]
     pub token: String,
 }
@@ -49,11 +49,11 @@ impl JsonSchema for SignIn {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A token.\",\"required\":[\"token\"],\"properties\":{\"token\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,\"description\":\"As the operator handed it over.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A sign-in with a token.\",\"required\":[\"token\"],\"properties\":{\"token\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,\"description\":\"The token that the operator handed over.\"}}}",
         )
     }
 }
-/// A session.
+/// The response with a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Session {
     pub data: SessionData,
@@ -65,20 +65,20 @@ impl JsonSchema for Session {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<SessionData>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A session.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"$ref\":\"#/components/schemas/SessionData\"}}}",
+            "{\"type\":\"object\",\"description\":\"The response with a session.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"$ref\":\"#/components/schemas/SessionData\"}}}",
         )
     }
 }
-/// Who is signed in.
+/// A session: the inspector, their branches, and the CSRF token.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionData {
-    /// The inspector's name, which stands in reports and histories.
+    /// The inspector's name, which appears in reports and histories.
     pub inspector: String,
     /// The branches that the token is bound to.
     pub branches: Vec<Branch>,
-    /// For `X-CSRF-Token` of every request that changes something.
+    /// The value of `X-CSRF-Token` for every request that changes something.
     pub csrf_token: String,
-    /// When the session ends at the latest.
+    /// The latest time at which the session ends.
     pub ends_at: DateTime<Utc>,
 }
 impl JsonSchema for SessionData {
@@ -88,18 +88,18 @@ impl JsonSchema for SessionData {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Branch>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"Who is signed in.\",\"required\":[\"inspector\",\"branches\",\"csrf_token\",\"ends_at\"],\"properties\":{\"inspector\":{\"type\":\"string\",\"description\":\"The inspector's name, which stands in reports and histories.\"},\"branches\":{\"type\":\"array\",\"description\":\"The branches that the token is bound to.\",\"items\":{\"$ref\":\"#/components/schemas/Branch\"}},\"csrf_token\":{\"type\":\"string\",\"description\":\"For `X-CSRF-Token` of every request that changes something.\"},\"ends_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the session ends at the latest.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A session: the inspector, their branches, and the CSRF token.\",\"required\":[\"inspector\",\"branches\",\"csrf_token\",\"ends_at\"],\"properties\":{\"inspector\":{\"type\":\"string\",\"description\":\"The inspector's name, which appears in reports and histories.\"},\"branches\":{\"type\":\"array\",\"description\":\"The branches that the token is bound to.\",\"items\":{\"$ref\":\"#/components/schemas/Branch\"}},\"csrf_token\":{\"type\":\"string\",\"description\":\"The value of `X-CSRF-Token` for every request that changes something.\"},\"ends_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The latest time at which the session ends.\"}}}",
         )
     }
 }
 /// A branch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Branch {
-    /// Its id.
+    /// The branch's id.
     pub id: uuid::Uuid,
-    /// Its code, as devices send it.
+    /// The branch's code, as devices send it.
     pub code: String,
-    /// Its name.
+    /// The branch's name.
     pub name: String,
 }
 impl JsonSchema for Branch {
@@ -108,66 +108,11 @@ impl JsonSchema for Branch {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A branch.\",\"required\":[\"id\",\"code\",\"name\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Its id.\"},\"code\":{\"type\":\"string\",\"description\":\"Its code, as devices send it.\"},\"name\":{\"type\":\"string\",\"description\":\"Its name.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A branch.\",\"required\":[\"id\",\"code\",\"name\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The branch's id.\"},\"code\":{\"type\":\"string\",\"description\":\"The branch's code, as devices send it.\"},\"name\":{\"type\":\"string\",\"description\":\"The branch's name.\"}}}",
         )
     }
 }
-/// A status that partners do not see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OpenStatus {
-    /// `DRAFT`
-    Draft,
-    /// `IN_REVIEW`
-    InReview,
-    /// `REVISION_REQUESTED`
-    RevisionRequested,
-    /// `CANCEL_REQUESTED`
-    CancelRequested,
-}
-impl OpenStatus {
-    /// All values, as sent.
-    pub const VALUES: &'static [&'static str] = &[
-        "DRAFT",
-        "IN_REVIEW",
-        "REVISION_REQUESTED",
-        "CANCEL_REQUESTED",
-    ];
-    /// The value as sent.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            OpenStatus::Draft => "DRAFT",
-            OpenStatus::InReview => "IN_REVIEW",
-            OpenStatus::RevisionRequested => "REVISION_REQUESTED",
-            OpenStatus::CancelRequested => "CANCEL_REQUESTED",
-        }
-    }
-    /// Reads the value as sent.
-    pub fn parse(value: &str) -> Option<Self> {
-        match value {
-            "DRAFT" => Some(OpenStatus::Draft),
-            "IN_REVIEW" => Some(OpenStatus::InReview),
-            "REVISION_REQUESTED" => Some(OpenStatus::RevisionRequested),
-            "CANCEL_REQUESTED" => Some(OpenStatus::CancelRequested),
-            _ => None,
-        }
-    }
-}
-impl<'de> Deserialize<'de> for OpenStatus {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        body::one_of(deserializer, OpenStatus::VALUES, OpenStatus::parse)
-    }
-}
-impl JsonSchema for OpenStatus {
-    fn schema_name() -> String {
-        "OpenStatus".to_string()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema::embedded(
-            "{\"type\":\"string\",\"description\":\"A status that partners do not see.\",\"enum\":[\"DRAFT\",\"IN_REVIEW\",\"REVISION_REQUESTED\",\"CANCEL_REQUESTED\"]}",
-        )
-    }
-}
-/// Any status of a report.
+/// A status of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum ReportStatus {
     /// `DRAFT`
@@ -191,6 +136,9 @@ pub enum ReportStatus {
     /// `CANCELLED`
     #[serde(rename = "CANCELLED")]
     Cancelled,
+    /// `DISCARDED`
+    #[serde(rename = "DISCARDED")]
+    Discarded,
 }
 impl ReportStatus {
     /// All values, as sent.
@@ -202,6 +150,7 @@ impl ReportStatus {
         "PUBLISHED",
         "ARCHIVED",
         "CANCELLED",
+        "DISCARDED",
     ];
     /// The value as sent.
     pub const fn as_str(self) -> &'static str {
@@ -213,6 +162,7 @@ impl ReportStatus {
             ReportStatus::Published => "PUBLISHED",
             ReportStatus::Archived => "ARCHIVED",
             ReportStatus::Cancelled => "CANCELLED",
+            ReportStatus::Discarded => "DISCARDED",
         }
     }
     /// Reads the value as sent.
@@ -225,6 +175,7 @@ impl ReportStatus {
             "PUBLISHED" => Some(ReportStatus::Published),
             "ARCHIVED" => Some(ReportStatus::Archived),
             "CANCELLED" => Some(ReportStatus::Cancelled),
+            "DISCARDED" => Some(ReportStatus::Discarded),
             _ => None,
         }
     }
@@ -240,11 +191,11 @@ impl JsonSchema for ReportStatus {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"Any status of a report.\",\"enum\":[\"DRAFT\",\"IN_REVIEW\",\"REVISION_REQUESTED\",\"CANCEL_REQUESTED\",\"PUBLISHED\",\"ARCHIVED\",\"CANCELLED\"]}",
+            "{\"type\":\"string\",\"description\":\"A status of a report.\",\"enum\":[\"DRAFT\",\"IN_REVIEW\",\"REVISION_REQUESTED\",\"CANCEL_REQUESTED\",\"PUBLISHED\",\"ARCHIVED\",\"CANCELLED\",\"DISCARDED\"]}",
         )
     }
 }
-/// What a photo shows. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.
+/// The kind of photo. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhotoKind {
     /// `EXTERIOR`
@@ -315,7 +266,7 @@ impl JsonSchema for PhotoKind {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"What a photo shows. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.\",\"enum\":[\"EXTERIOR\",\"INTERIOR\",\"ENGINE\",\"UNDERBODY\",\"DAMAGE\",\"ODOMETER\",\"REGISTRATION\",\"OTOSICIL_PDF\"]}",
+            "{\"type\":\"string\",\"description\":\"The kind of photo. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.\",\"enum\":[\"EXTERIOR\",\"INTERIOR\",\"ENGINE\",\"UNDERBODY\",\"DAMAGE\",\"ODOMETER\",\"REGISTRATION\",\"OTOSICIL_PDF\"]}",
         )
     }
 }
@@ -338,10 +289,10 @@ impl JsonSchema for OpenReportList {
         )
     }
 }
-/// Where the page ends.
+/// The position of the next page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Page {
-    /// For the next page; null on the last.
+    /// The cursor of the next page; null on the last one.
     pub next_cursor: Option<String>,
 }
 impl JsonSchema for Page {
@@ -350,27 +301,27 @@ impl JsonSchema for Page {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"Where the page ends.\",\"required\":[\"next_cursor\"],\"properties\":{\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":\"For the next page; null on the last.\"}}}",
+            "{\"type\":\"object\",\"description\":\"The position of the next page.\",\"required\":[\"next_cursor\"],\"properties\":{\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The cursor of the next page; null on the last one.\"}}}",
         )
     }
 }
 /// A report in the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OpenReportLine {
-    /// Its id.
+    /// The report's id.
     pub id: uuid::Uuid,
-    /// Its number.
+    /// The report's number.
     pub report_number: String,
     pub status: ReportStatus,
-    /// Its branch.
+    /// The id of the report's branch.
     pub branch_id: uuid::Uuid,
-    /// The plate under which it was opened.
+    /// The plate under which the report was opened.
     pub plate: String,
-    /// Brand, model and year.
+    /// The vehicle's make, model and year.
     pub vehicle: String,
-    /// Measurements that wait for its plate at its branch.
+    /// The number of pending measurements for the report's plate at its branch.
     pub waiting: i32,
-    /// When it was opened.
+    /// The time at which the report was opened.
     pub created_at: DateTime<Utc>,
 }
 impl JsonSchema for OpenReportLine {
@@ -380,39 +331,279 @@ impl JsonSchema for OpenReportLine {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<ReportStatus>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A report in the list.\",\"required\":[\"id\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"waiting\",\"created_at\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Its id.\"},\"report_number\":{\"type\":\"string\",\"description\":\"Its number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Its branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which it was opened.\"},\"vehicle\":{\"type\":\"string\",\"description\":\"Brand, model and year.\"},\"waiting\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Measurements that wait for its plate at its branch.\"},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When it was opened.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A report in the list.\",\"required\":[\"id\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"waiting\",\"created_at\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report's id.\"},\"report_number\":{\"type\":\"string\",\"description\":\"The report's number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the report's branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which the report was opened.\"},\"vehicle\":{\"type\":\"string\",\"description\":\"The vehicle's make, model and year.\"},\"waiting\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"The number of pending measurements for the report's plate at its branch.\"},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the report was opened.\"}}}",
         )
     }
 }
-/// A vehicle that is not known yet.
+/// A body type, with the known values of the partner contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BodyType {
+    /// `SEDAN`
+    Sedan,
+    /// `HATCHBACK`
+    Hatchback,
+    /// `STATION_WAGON`
+    StationWagon,
+    /// `SUV`
+    Suv,
+    /// `COUPE`
+    Coupe,
+    /// `CABRIO`
+    Cabrio,
+    /// `PICKUP`
+    Pickup,
+    /// `VAN`
+    Van,
+    /// `OTHER`
+    Other,
+}
+impl BodyType {
+    /// All values, as sent.
+    pub const VALUES: &'static [&'static str] = &[
+        "SEDAN",
+        "HATCHBACK",
+        "STATION_WAGON",
+        "SUV",
+        "COUPE",
+        "CABRIO",
+        "PICKUP",
+        "VAN",
+        "OTHER",
+    ];
+    /// The value as sent.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BodyType::Sedan => "SEDAN",
+            BodyType::Hatchback => "HATCHBACK",
+            BodyType::StationWagon => "STATION_WAGON",
+            BodyType::Suv => "SUV",
+            BodyType::Coupe => "COUPE",
+            BodyType::Cabrio => "CABRIO",
+            BodyType::Pickup => "PICKUP",
+            BodyType::Van => "VAN",
+            BodyType::Other => "OTHER",
+        }
+    }
+    /// Reads the value as sent.
+    pub fn parse(value: &str) -> Option<Self> {
+        match value {
+            "SEDAN" => Some(BodyType::Sedan),
+            "HATCHBACK" => Some(BodyType::Hatchback),
+            "STATION_WAGON" => Some(BodyType::StationWagon),
+            "SUV" => Some(BodyType::Suv),
+            "COUPE" => Some(BodyType::Coupe),
+            "CABRIO" => Some(BodyType::Cabrio),
+            "PICKUP" => Some(BodyType::Pickup),
+            "VAN" => Some(BodyType::Van),
+            "OTHER" => Some(BodyType::Other),
+            _ => None,
+        }
+    }
+}
+impl<'de> Deserialize<'de> for BodyType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        body::one_of(deserializer, BodyType::VALUES, BodyType::parse)
+    }
+}
+impl JsonSchema for BodyType {
+    fn schema_name() -> String {
+        "BodyType".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"string\",\"description\":\"A body type, with the known values of the partner contract.\",\"enum\":[\"SEDAN\",\"HATCHBACK\",\"STATION_WAGON\",\"SUV\",\"COUPE\",\"CABRIO\",\"PICKUP\",\"VAN\",\"OTHER\"]}",
+        )
+    }
+}
+/// A fuel, with the known values of the partner contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FuelType {
+    /// `GASOLINE`
+    Gasoline,
+    /// `DIESEL`
+    Diesel,
+    /// `LPG`
+    Lpg,
+    /// `HYBRID`
+    Hybrid,
+    /// `ELECTRIC`
+    Electric,
+    /// `OTHER`
+    Other,
+}
+impl FuelType {
+    /// All values, as sent.
+    pub const VALUES: &'static [&'static str] = &[
+        "GASOLINE",
+        "DIESEL",
+        "LPG",
+        "HYBRID",
+        "ELECTRIC",
+        "OTHER",
+    ];
+    /// The value as sent.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FuelType::Gasoline => "GASOLINE",
+            FuelType::Diesel => "DIESEL",
+            FuelType::Lpg => "LPG",
+            FuelType::Hybrid => "HYBRID",
+            FuelType::Electric => "ELECTRIC",
+            FuelType::Other => "OTHER",
+        }
+    }
+    /// Reads the value as sent.
+    pub fn parse(value: &str) -> Option<Self> {
+        match value {
+            "GASOLINE" => Some(FuelType::Gasoline),
+            "DIESEL" => Some(FuelType::Diesel),
+            "LPG" => Some(FuelType::Lpg),
+            "HYBRID" => Some(FuelType::Hybrid),
+            "ELECTRIC" => Some(FuelType::Electric),
+            "OTHER" => Some(FuelType::Other),
+            _ => None,
+        }
+    }
+}
+impl<'de> Deserialize<'de> for FuelType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        body::one_of(deserializer, FuelType::VALUES, FuelType::parse)
+    }
+}
+impl JsonSchema for FuelType {
+    fn schema_name() -> String {
+        "FuelType".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"string\",\"description\":\"A fuel, with the known values of the partner contract.\",\"enum\":[\"GASOLINE\",\"DIESEL\",\"LPG\",\"HYBRID\",\"ELECTRIC\",\"OTHER\"]}",
+        )
+    }
+}
+/// A transmission, with the known values of the partner contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transmission {
+    /// `MANUAL`
+    Manual,
+    /// `AUTOMATIC`
+    Automatic,
+    /// `SEMI_AUTOMATIC`
+    SemiAutomatic,
+    /// `OTHER`
+    Other,
+}
+impl Transmission {
+    /// All values, as sent.
+    pub const VALUES: &'static [&'static str] = &[
+        "MANUAL",
+        "AUTOMATIC",
+        "SEMI_AUTOMATIC",
+        "OTHER",
+    ];
+    /// The value as sent.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Transmission::Manual => "MANUAL",
+            Transmission::Automatic => "AUTOMATIC",
+            Transmission::SemiAutomatic => "SEMI_AUTOMATIC",
+            Transmission::Other => "OTHER",
+        }
+    }
+    /// Reads the value as sent.
+    pub fn parse(value: &str) -> Option<Self> {
+        match value {
+            "MANUAL" => Some(Transmission::Manual),
+            "AUTOMATIC" => Some(Transmission::Automatic),
+            "SEMI_AUTOMATIC" => Some(Transmission::SemiAutomatic),
+            "OTHER" => Some(Transmission::Other),
+            _ => None,
+        }
+    }
+}
+impl<'de> Deserialize<'de> for Transmission {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        body::one_of(deserializer, Transmission::VALUES, Transmission::parse)
+    }
+}
+impl JsonSchema for Transmission {
+    fn schema_name() -> String {
+        "Transmission".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"string\",\"description\":\"A transmission, with the known values of the partner contract.\",\"enum\":[\"MANUAL\",\"AUTOMATIC\",\"SEMI_AUTOMATIC\",\"OTHER\"]}",
+        )
+    }
+}
+/// A payment method, with the known values of the partner contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PaymentType {
+    /// `CASH`
+    Cash,
+    /// `CARD`
+    Card,
+    /// `TRANSFER`
+    Transfer,
+}
+impl PaymentType {
+    /// All values, as sent.
+    pub const VALUES: &'static [&'static str] = &["CASH", "CARD", "TRANSFER"];
+    /// The value as sent.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PaymentType::Cash => "CASH",
+            PaymentType::Card => "CARD",
+            PaymentType::Transfer => "TRANSFER",
+        }
+    }
+    /// Reads the value as sent.
+    pub fn parse(value: &str) -> Option<Self> {
+        match value {
+            "CASH" => Some(PaymentType::Cash),
+            "CARD" => Some(PaymentType::Card),
+            "TRANSFER" => Some(PaymentType::Transfer),
+            _ => None,
+        }
+    }
+}
+impl<'de> Deserialize<'de> for PaymentType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        body::one_of(deserializer, PaymentType::VALUES, PaymentType::parse)
+    }
+}
+impl JsonSchema for PaymentType {
+    fn schema_name() -> String {
+        "PaymentType".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"string\",\"description\":\"A payment method, with the known values of the partner contract.\",\"enum\":[\"CASH\",\"CARD\",\"TRANSFER\"]}",
+        )
+    }
+}
+/// The data of a vehicle.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct VehicleData {
-    /// The chassis number.
+    /// The vehicle identification number (VIN).
     #[serde(deserialize_with = "vehicle_data_reading::vin")]
     pub vin: String,
-    /// Its brand.
+    /// The make.
     #[serde(deserialize_with = "vehicle_data_reading::brand")]
     pub brand: String,
-    /// Its model.
+    /// The model.
     #[serde(deserialize_with = "vehicle_data_reading::model")]
     pub model: String,
     /// The model year.
     #[serde(deserialize_with = "vehicle_data_reading::year")]
     pub year: i32,
-    /// The body's type, such as SEDAN.
-    #[serde(deserialize_with = "vehicle_data_reading::r#type")]
-    pub r#type: String,
-    /// Such as GASOLINE.
-    #[serde(deserialize_with = "vehicle_data_reading::fuel_type")]
-    pub fuel_type: String,
-    /// Such as MANUAL.
-    #[serde(deserialize_with = "vehicle_data_reading::transmission")]
-    pub transmission: String,
-    /// Its color.
+    pub r#type: BodyType,
+    pub fuel_type: FuelType,
+    pub transmission: Transmission,
+    /// The color.
     #[serde(deserialize_with = "vehicle_data_reading::color")]
     pub color: String,
-    /// The registered power in HP; without it no DYNO_RATIO is computed.
+    /// The registered power, in HP. Without it, DYNO_RATIO is not computed.
     #[serde(deserialize_with = "vehicle_data_reading::factory_power_hp")]
     #[serde(default)]
     pub factory_power_hp: Option<Decimal>,
@@ -480,42 +671,6 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn r#type<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<String, D::Error> {
-        body::string(
-            deserializer,
-            StringRules {
-                min_length: Some(1usize),
-                max_length: Some(30usize),
-                ..StringRules::NONE
-            },
-        )
-    }
-    pub(super) fn fuel_type<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<String, D::Error> {
-        body::string(
-            deserializer,
-            StringRules {
-                min_length: Some(1usize),
-                max_length: Some(30usize),
-                ..StringRules::NONE
-            },
-        )
-    }
-    pub(super) fn transmission<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<String, D::Error> {
-        body::string(
-            deserializer,
-            StringRules {
-                min_length: Some(1usize),
-                max_length: Some(30usize),
-                ..StringRules::NONE
-            },
-        )
-    }
     pub(super) fn color<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
@@ -539,9 +694,12 @@ impl JsonSchema for VehicleData {
     fn schema_name() -> String {
         "VehicleData".to_string()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::register::<BodyType>(generator);
+        schema::register::<FuelType>(generator);
+        schema::register::<Transmission>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A vehicle that is not known yet.\",\"required\":[\"vin\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\"],\"properties\":{\"vin\":{\"type\":\"string\",\"pattern\":\"^[A-HJ-NPR-Z0-9]{17}$\",\"description\":\"The chassis number.\"},\"brand\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"Its brand.\"},\"model\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"Its model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1950,\"maximum\":2100,\"description\":\"The model year.\"},\"type\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"The body's type, such as SEDAN.\"},\"fuel_type\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Such as GASOLINE.\"},\"transmission\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Such as MANUAL.\"},\"color\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Its color.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The registered power in HP; without it no DYNO_RATIO is computed.\"}}}",
+            "{\"type\":\"object\",\"description\":\"The data of a vehicle.\",\"required\":[\"vin\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\"],\"properties\":{\"vin\":{\"type\":\"string\",\"pattern\":\"^[A-HJ-NPR-Z0-9]{17}$\",\"description\":\"The vehicle identification number (VIN).\"},\"brand\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"The make.\"},\"model\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"The model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1950,\"maximum\":2100,\"description\":\"The model year.\"},\"type\":{\"$ref\":\"#/components/schemas/BodyType\"},\"fuel_type\":{\"$ref\":\"#/components/schemas/FuelType\"},\"transmission\":{\"$ref\":\"#/components/schemas/Transmission\"},\"color\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"The color.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The registered power, in HP. Without it, DYNO_RATIO is not computed.\"}}}",
         )
     }
 }
@@ -549,27 +707,31 @@ impl JsonSchema for VehicleData {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct OpenReport {
-    /// The id that the report is to have, made by the client; sent again with the same id, nothing is opened twice.
+    /// The id of the new report, generated by the client. A retry with the same id does not open a second report.
     #[serde(deserialize_with = "open_report_reading::id")]
     #[serde(default)]
     pub id: Option<uuid::Uuid>,
-    /// A branch of the inspector's.
+    /// The id of one of the inspector's branches.
     pub branch_id: uuid::Uuid,
-    /// The plate, however it is written.
+    /// The plate, in any notation.
     #[serde(deserialize_with = "open_report_reading::plate")]
     pub plate: String,
-    /// What was sold.
+    /// The name of the inspection package.
     #[serde(deserialize_with = "open_report_reading::package_name")]
     pub package_name: String,
-    /// Its price, in lira.
+    /// The price of the package, in lira.
     #[serde(deserialize_with = "open_report_reading::base_price")]
     pub base_price: Decimal,
-    /// What the odometer shows, in km.
+    /// The reading of the odometer, in km.
     #[serde(deserialize_with = "open_report_reading::mileage_km")]
     pub mileage_km: i32,
     #[serde(deserialize_with = "open_report_reading::vehicle")]
     #[serde(default)]
     pub vehicle: Option<VehicleData>,
+    /// Whether to open the report although another one is open for the plate at the branch.
+    #[serde(deserialize_with = "open_report_reading::even_if_open")]
+    #[serde(default = "open_report_reading::default_even_if_open")]
+    pub even_if_open: bool,
 }
 codegen_runtime::read_object!(OpenReport);
 mod open_report_reading {
@@ -625,6 +787,14 @@ mod open_report_reading {
     ) -> Result<Option<VehicleData>, D::Error> {
         body::optional(deserializer)
     }
+    pub(super) fn even_if_open<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<bool, D::Error> {
+        body::or_default(deserializer, || false)
+    }
+    pub(super) fn default_even_if_open() -> bool {
+        false
+    }
 }
 impl JsonSchema for OpenReport {
     fn schema_name() -> String {
@@ -633,26 +803,26 @@ impl JsonSchema for OpenReport {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<VehicleData>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A report to open.\",\"required\":[\"branch_id\",\"plate\",\"package_name\",\"base_price\",\"mileage_km\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id that the report is to have, made by the client; sent again with the same id, nothing is opened twice.\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"A branch of the inspector's.\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":20,\"description\":\"The plate, however it is written.\"},\"package_name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"description\":\"What was sold.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"Its price, in lira.\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":9999999,\"description\":\"What the odometer shows, in km.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/VehicleData\"}}}",
+            "{\"type\":\"object\",\"description\":\"A report to open.\",\"required\":[\"branch_id\",\"plate\",\"package_name\",\"base_price\",\"mileage_km\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the new report, generated by the client. A retry with the same id does not open a second report.\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of one of the inspector's branches.\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":20,\"description\":\"The plate, in any notation.\"},\"package_name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"description\":\"The name of the inspection package.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The price of the package, in lira.\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":9999999,\"description\":\"The reading of the odometer, in km.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/VehicleData\"},\"even_if_open\":{\"type\":\"boolean\",\"default\":false,\"description\":\"Whether to open the report although another one is open for the plate at the branch.\"}}}",
         )
     }
 }
-/// What of a report is to be changed.
+/// Changes of a report.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct UpdateReport {
     /// The version that was read.
     #[serde(deserialize_with = "update_report_reading::version")]
     pub version: i64,
-    /// The inspector's overall text.
+    /// The overall assessment.
     #[serde(deserialize_with = "update_report_reading::summary")]
     #[serde(default)]
     pub summary: Option<String>,
-    /// What the inspector advises.
+    /// The recommendation.
     #[serde(deserialize_with = "update_report_reading::recommendation")]
     #[serde(default)]
     pub recommendation: Option<String>,
-    /// What the odometer shows, in km.
+    /// The reading of the odometer, in km.
     #[serde(deserialize_with = "update_report_reading::mileage_km")]
     #[serde(default)]
     pub mileage_km: Option<i32>,
@@ -660,18 +830,17 @@ pub struct UpdateReport {
     #[serde(deserialize_with = "update_report_reading::base_price")]
     #[serde(default)]
     pub base_price: Option<Decimal>,
-    /// The discount, 0.00 to 100.00.
+    /// The discount in percent, from 0.00 to 100.00.
     #[serde(deserialize_with = "update_report_reading::discount_percent")]
     #[serde(default)]
     pub discount_percent: Option<Decimal>,
-    /// What the discount is called.
+    /// The name of the discount.
     #[serde(deserialize_with = "update_report_reading::discount_name")]
     #[serde(default)]
     pub discount_name: Option<String>,
-    /// CASH, CARD or TRANSFER.
     #[serde(deserialize_with = "update_report_reading::payment_type")]
     #[serde(default)]
-    pub payment_type: Option<String>,
+    pub payment_type: Option<PaymentType>,
 }
 codegen_runtime::read_object!(UpdateReport);
 mod update_report_reading {
@@ -749,20 +918,6 @@ mod update_report_reading {
             value.map(Read_discount_name)
         }
     }
-    struct Read_payment_type(String);
-    impl<'de> Deserialize<'de> for Read_payment_type {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let value: Result<String, D::Error> = body::string(
-                deserializer,
-                StringRules {
-                    min_length: Some(1usize),
-                    max_length: Some(30usize),
-                    ..StringRules::NONE
-                },
-            );
-            value.map(Read_payment_type)
-        }
-    }
     pub(super) fn version<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<i64, D::Error> {
@@ -812,29 +967,129 @@ mod update_report_reading {
     }
     pub(super) fn payment_type<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_payment_type>(deserializer)
-            .map(|value| value.map(|value| value.0))
+    ) -> Result<Option<PaymentType>, D::Error> {
+        body::optional(deserializer)
     }
 }
 impl JsonSchema for UpdateReport {
     fn schema_name() -> String {
         "UpdateReport".to_string()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::register::<PaymentType>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"What of a report is to be changed.\",\"required\":[\"version\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"summary\":{\"type\":\"string\",\"maxLength\":4000,\"description\":\"The inspector's overall text.\"},\"recommendation\":{\"type\":\"string\",\"maxLength\":4000,\"description\":\"What the inspector advises.\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":9999999,\"description\":\"What the odometer shows, in km.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The price before the discount.\"},\"discount_percent\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The discount, 0.00 to 100.00.\"},\"discount_name\":{\"type\":\"string\",\"maxLength\":120,\"description\":\"What the discount is called.\"},\"payment_type\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"CASH, CARD or TRANSFER.\"}}}",
+            "{\"type\":\"object\",\"description\":\"Changes of a report.\",\"required\":[\"version\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"summary\":{\"type\":\"string\",\"maxLength\":4000,\"description\":\"The overall assessment.\"},\"recommendation\":{\"type\":\"string\",\"maxLength\":4000,\"description\":\"The recommendation.\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":9999999,\"description\":\"The reading of the odometer, in km.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The price before the discount.\"},\"discount_percent\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The discount in percent, from 0.00 to 100.00.\"},\"discount_name\":{\"type\":\"string\",\"maxLength\":120,\"description\":\"The name of the discount.\"},\"payment_type\":{\"$ref\":\"#/components/schemas/PaymentType\"}}}",
         )
     }
 }
-/// Answers to write.
+/// A correction of the vehicle.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(remote = "Self")]
+pub struct CorrectVehicle {
+    /// The version that was read.
+    #[serde(deserialize_with = "correct_vehicle_reading::version")]
+    pub version: i64,
+    pub vehicle: VehicleData,
+}
+codegen_runtime::read_object!(CorrectVehicle);
+mod correct_vehicle_reading {
+    use super::*;
+    pub(super) fn version<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<i64, D::Error> {
+        body::number(
+            deserializer,
+            NumberRules {
+                minimum: Some((1i64, false)),
+                ..NumberRules::NONE
+            },
+        )
+    }
+}
+impl JsonSchema for CorrectVehicle {
+    fn schema_name() -> String {
+        "CorrectVehicle".to_string()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::register::<VehicleData>(generator);
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"A correction of the vehicle.\",\"required\":[\"version\",\"vehicle\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/VehicleData\"}}}",
+        )
+    }
+}
+/// Changes of a photo.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(remote = "Self")]
+pub struct UpdatePhoto {
+    #[serde(deserialize_with = "update_photo_reading::kind")]
+    #[serde(default)]
+    pub kind: Option<PhotoKind>,
+    /// The caption. An empty text removes it.
+    #[serde(deserialize_with = "update_photo_reading::caption")]
+    #[serde(default)]
+    pub caption: Option<String>,
+    /// Whether partners see the photo after the report is published, unless its kind is never shown.
+    #[serde(deserialize_with = "update_photo_reading::is_shown")]
+    #[serde(default)]
+    pub is_shown: Option<bool>,
+}
+codegen_runtime::read_object!(UpdatePhoto);
+mod update_photo_reading {
+    use super::*;
+    struct Read_caption(String);
+    impl<'de> Deserialize<'de> for Read_caption {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = body::string(
+                deserializer,
+                StringRules {
+                    max_length: Some(300usize),
+                    ..StringRules::NONE
+                },
+            );
+            value.map(Read_caption)
+        }
+    }
+    pub(super) fn kind<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PhotoKind>, D::Error> {
+        body::optional(deserializer)
+    }
+    pub(super) fn caption<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_caption>(deserializer)
+            .map(|value| value.map(|value| value.0))
+    }
+    pub(super) fn is_shown<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<bool>, D::Error> {
+        body::optional(deserializer)
+    }
+}
+impl JsonSchema for UpdatePhoto {
+    fn schema_name() -> String {
+        "UpdatePhoto".to_string()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::register::<PhotoKind>(generator);
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"Changes of a photo.\",\"properties\":{\"kind\":{\"$ref\":\"#/components/schemas/PhotoKind\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption. An empty text removes it.\"},\"is_shown\":{\"type\":\"boolean\",\"description\":\"Whether partners see the photo after the report is published, unless its kind is never shown.\"}}}",
+        )
+    }
+}
+/// Answers to write and to clear, and the note on the form. Members that are omitted change nothing.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct FillForm {
-    /// The answers; each point once.
+    /// The answers. Each point appears once.
     #[serde(deserialize_with = "fill_form_reading::answers")]
-    pub answers: Vec<AnswerToWrite>,
-    /// What is to be said of the whole form.
+    #[serde(default)]
+    pub answers: Option<Vec<AnswerToWrite>>,
+    /// The codes of points whose answers are removed, before those in `answers` are written.
+    #[serde(deserialize_with = "fill_form_reading::clear")]
+    #[serde(default)]
+    pub clear: Option<Vec<String>>,
+    /// The note on the whole form.
     #[serde(deserialize_with = "fill_form_reading::general_note")]
     #[serde(default)]
     pub general_note: Option<String>,
@@ -842,6 +1097,50 @@ pub struct FillForm {
 codegen_runtime::read_object!(FillForm);
 mod fill_form_reading {
     use super::*;
+    struct Read_answers(Vec<AnswerToWrite>);
+    impl<'de> Deserialize<'de> for Read_answers {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<Vec<AnswerToWrite>, D::Error> = body::array(
+                deserializer,
+                ArrayRules {
+                    max_items: Some(1000usize),
+                    ..ArrayRules::NONE
+                },
+            );
+            value.map(Read_answers)
+        }
+    }
+    struct Read_clearItem(String);
+    impl<'de> Deserialize<'de> for Read_clearItem {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = body::string(
+                deserializer,
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(64usize),
+                    ..StringRules::NONE
+                },
+            );
+            value.map(Read_clearItem)
+        }
+    }
+    struct Read_clear(Vec<String>);
+    impl<'de> Deserialize<'de> for Read_clear {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<Vec<String>, D::Error> = body::array::<
+                _,
+                Read_clearItem,
+            >(
+                    deserializer,
+                    ArrayRules {
+                        max_items: Some(1000usize),
+                        ..ArrayRules::NONE
+                    },
+                )
+                .map(|items| items.into_iter().map(|item| item.0).collect());
+            value.map(Read_clear)
+        }
+    }
     struct Read_general_note(String);
     impl<'de> Deserialize<'de> for Read_general_note {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -857,15 +1156,15 @@ mod fill_form_reading {
     }
     pub(super) fn answers<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Vec<AnswerToWrite>, D::Error> {
-        body::array(
-            deserializer,
-            ArrayRules {
-                min_items: Some(1usize),
-                max_items: Some(200usize),
-                ..ArrayRules::NONE
-            },
-        )
+    ) -> Result<Option<Vec<AnswerToWrite>>, D::Error> {
+        body::optional::<_, Read_answers>(deserializer)
+            .map(|value| value.map(|value| value.0))
+    }
+    pub(super) fn clear<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<String>>, D::Error> {
+        body::optional::<_, Read_clear>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn general_note<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -881,25 +1180,25 @@ impl JsonSchema for FillForm {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<AnswerToWrite>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"Answers to write.\",\"required\":[\"answers\"],\"properties\":{\"answers\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":200,\"description\":\"The answers; each point once.\",\"items\":{\"$ref\":\"#/components/schemas/AnswerToWrite\"}},\"general_note\":{\"type\":\"string\",\"maxLength\":4000,\"description\":\"What is to be said of the whole form.\"}}}",
+            "{\"type\":\"object\",\"description\":\"Answers to write and to clear, and the note on the form. Members that are omitted change nothing.\",\"properties\":{\"answers\":{\"type\":\"array\",\"maxItems\":1000,\"description\":\"The answers. Each point appears once.\",\"items\":{\"$ref\":\"#/components/schemas/AnswerToWrite\"}},\"clear\":{\"type\":\"array\",\"maxItems\":1000,\"description\":\"The codes of points whose answers are removed, before those in `answers` are written.\",\"items\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64}},\"general_note\":{\"type\":\"string\",\"maxLength\":4000,\"description\":\"The note on the whole form.\"}}}",
         )
     }
 }
-/// An answer.
+/// An answer to write.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct AnswerToWrite {
-    /// A point of the form's template.
+    /// The code of a point of the form's template.
     #[serde(deserialize_with = "answer_to_write_reading::point_code")]
     pub point_code: String,
     #[serde(deserialize_with = "answer_to_write_reading::status_code")]
     #[serde(default)]
     pub status_code: Option<AnswerStatus>,
-    /// Its number, in the point's unit.
+    /// The number, in the point's unit.
     #[serde(deserialize_with = "answer_to_write_reading::numeric_value")]
     #[serde(default)]
     pub numeric_value: Option<ExactNumber>,
-    /// What the inspector saw.
+    /// The inspector's note.
     #[serde(deserialize_with = "answer_to_write_reading::note")]
     #[serde(default)]
     pub note: Option<String>,
@@ -967,12 +1266,12 @@ impl JsonSchema for AnswerToWrite {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<AnswerStatus>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"An answer.\",\"required\":[\"point_code\"],\"properties\":{\"point_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"description\":\"A point of the form's template.\"},\"status_code\":{\"$ref\":\"#/components/schemas/AnswerStatus\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18,\"description\":\"Its number, in the point's unit.\"},\"note\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"What the inspector saw.\"}}}",
+            "{\"type\":\"object\",\"description\":\"An answer to write.\",\"required\":[\"point_code\"],\"properties\":{\"point_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"description\":\"The code of a point of the form's template.\"},\"status_code\":{\"$ref\":\"#/components/schemas/AnswerStatus\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18,\"description\":\"The number, in the point's unit.\"},\"note\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"The inspector's note.\"}}}",
         )
     }
 }
-/// A point's status. Left out, it is what the organization's thresholds give the number; where they give none it is
-/// needed.
+/// A point's status. If it is omitted, the organization's thresholds determine it from the number. It is required if they do
+/// not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnswerStatus {
     /// `ORIGINAL`
@@ -1073,11 +1372,11 @@ impl JsonSchema for AnswerStatus {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"A point's status. Left out, it is what the organization's thresholds give the number; where they give none it is\\nneeded.\\n\",\"enum\":[\"ORIGINAL\",\"LOCAL_PAINT\",\"PAINTED\",\"REPLACED\",\"GOOD\",\"WORN\",\"LOOSE\",\"LEAKING\",\"CORRODED\",\"MISSING\",\"FAULTY\",\"BROKEN\",\"BORDERLINE\",\"OUT_OF_LIMIT\"]}",
+            "{\"type\":\"string\",\"description\":\"A point's status. If it is omitted, the organization's thresholds determine it from the number. It is required if they do\\nnot.\\n\",\"enum\":[\"ORIGINAL\",\"LOCAL_PAINT\",\"PAINTED\",\"REPLACED\",\"GOOD\",\"WORN\",\"LOOSE\",\"LEAKING\",\"CORRODED\",\"MISSING\",\"FAULTY\",\"BROKEN\",\"BORDERLINE\",\"OUT_OF_LIMIT\"]}",
         )
     }
 }
-/// A move to another status.
+/// A transition to another status.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct MoveReport {
@@ -1085,7 +1384,7 @@ pub struct MoveReport {
     #[serde(deserialize_with = "move_report_reading::version")]
     pub version: i64,
     pub to: ReportStatus,
-    /// Why; needed for a revision and for a cancellation.
+    /// The reason. Required for a revision, an archiving and a cancellation.
     #[serde(deserialize_with = "move_report_reading::reason")]
     #[serde(default)]
     pub reason: Option<String>,
@@ -1131,18 +1430,18 @@ impl JsonSchema for MoveReport {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<ReportStatus>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A move to another status.\",\"required\":[\"version\",\"to\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"to\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"reason\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Why; needed for a revision and for a cancellation.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A transition to another status.\",\"required\":[\"version\",\"to\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"to\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"reason\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"The reason. Required for a revision, an archiving and a cancellation.\"}}}",
         )
     }
 }
-/// An order of photos.
+/// A new order of the photos.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct OrderPhotos {
     /// The version that was read.
     #[serde(deserialize_with = "order_photos_reading::version")]
     pub version: i64,
-    /// All photos of the report, in their new order.
+    /// The ids of all photos of the report, in their new order.
     #[serde(deserialize_with = "order_photos_reading::photo_ids")]
     pub photo_ids: Vec<uuid::Uuid>,
 }
@@ -1179,11 +1478,11 @@ impl JsonSchema for OrderPhotos {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"An order of photos.\",\"required\":[\"version\",\"photo_ids\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"photo_ids\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":200,\"description\":\"All photos of the report, in their new order.\",\"items\":{\"type\":\"string\",\"format\":\"uuid\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A new order of the photos.\",\"required\":[\"version\",\"photo_ids\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"photo_ids\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":200,\"description\":\"The ids of all photos of the report, in their new order.\",\"items\":{\"type\":\"string\",\"format\":\"uuid\"}}}}",
         )
     }
 }
-/// A report as it is being written.
+/// The response with a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     pub data: ReportData,
@@ -1195,54 +1494,59 @@ impl JsonSchema for Report {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<ReportData>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A report as it is being written.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"$ref\":\"#/components/schemas/ReportData\"}}}",
+            "{\"type\":\"object\",\"description\":\"The response with a report.\",\"required\":[\"data\"],\"properties\":{\"data\":{\"$ref\":\"#/components/schemas/ReportData\"}}}",
         )
     }
 }
-/// A report.
+/// A report while it is edited.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReportData {
-    /// Its id.
+    /// The report's id.
     pub id: uuid::Uuid,
-    /// Grows with every change.
+    /// The report's version, which grows with every change.
     pub version: i64,
-    /// Its number.
+    /// The report's number.
     pub report_number: String,
     pub status: ReportStatus,
-    /// The statuses that it may be moved to now.
+    /// The statuses to which the report can be moved now.
     pub may_become: Vec<ReportStatus>,
-    /// Its branch.
+    /// The id of the report's branch.
     pub branch_id: uuid::Uuid,
-    /// The plate under which it was opened.
+    /// The plate under which the report was opened.
     pub plate: String,
     pub vehicle: Vehicle,
-    /// What the odometer showed.
+    /// The reading of the odometer, in km.
     pub mileage_km: i32,
-    /// The inspector's overall text.
+    /// The overall assessment.
     pub summary: String,
-    /// What the inspector advises.
+    /// The recommendation.
     pub recommendation: String,
     pub pricing: Pricing,
-    /// Its forms, in the order of their templates.
+    /// The forms, in the order of their templates.
     pub forms: Vec<Form>,
-    /// Its photos, in order.
+    /// The photos, in order.
     pub photos: Vec<Photo>,
-    /// Measurements that wait for its plate at its branch, the newest first.
+    /// The pending measurements for the report's plate at its branch, the one that was measured last first.
     pub waiting: Vec<WaitingMeasurement>,
-    /// How it came to its status, the oldest first.
+    /// The measurements that `undo_measurement` can make pending again, the one that was settled last first: those that were
+    /// applied to the report, and those that an inspector discarded for its plate at its branch since it was opened.
+    pub settled: Vec<SettledMeasurement>,
+    /// The report's transitions, the oldest first.
     pub transitions: Vec<Transition>,
-    /// Its score; null until it is published.
+    /// The score; null until the report is published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overall_score: Option<i32>,
-    /// The name of its public page; null until it is published.
+    /// The name of the report's public page; null until the report is published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_slug: Option<String>,
-    /// SHA-256 of the bytes of its PDF that is served, in hexadecimal; null until it is drawn, a moment after it is published.
+    /// The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pdf_sha256: Option<String>,
-    /// When it was opened.
+    /// All PDFs of the report that were ever published, the oldest first.
+    pub published_pdfs: Vec<PublishedPdf>,
+    /// The time at which the report was opened.
     pub created_at: DateTime<Utc>,
-    /// When it was published first.
+    /// The time of the first publication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_at: Option<DateTime<Utc>>,
 }
@@ -1257,26 +1561,36 @@ impl JsonSchema for ReportData {
         schema::register::<Form>(generator);
         schema::register::<Photo>(generator);
         schema::register::<WaitingMeasurement>(generator);
+        schema::register::<SettledMeasurement>(generator);
         schema::register::<Transition>(generator);
+        schema::register::<PublishedPdf>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A report.\",\"required\":[\"id\",\"version\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"mileage_km\",\"summary\",\"recommendation\",\"pricing\",\"forms\",\"photos\",\"waiting\",\"transitions\",\"created_at\",\"may_become\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Its id.\"},\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"Grows with every change.\"},\"report_number\":{\"type\":\"string\",\"description\":\"Its number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"may_become\":{\"type\":\"array\",\"description\":\"The statuses that it may be moved to now.\",\"items\":{\"$ref\":\"#/components/schemas/ReportStatus\"}},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Its branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which it was opened.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"What the odometer showed.\"},\"summary\":{\"type\":\"string\",\"description\":\"The inspector's overall text.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"What the inspector advises.\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"forms\":{\"type\":\"array\",\"description\":\"Its forms, in the order of their templates.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}},\"photos\":{\"type\":\"array\",\"description\":\"Its photos, in order.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}},\"waiting\":{\"type\":\"array\",\"description\":\"Measurements that wait for its plate at its branch, the newest first.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingMeasurement\"}},\"transitions\":{\"type\":\"array\",\"description\":\"How it came to its status, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/Transition\"}},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"nullable\":true,\"description\":\"Its score; null until it is published.\"},\"public_slug\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The name of its public page; null until it is published.\"},\"pdf_sha256\":{\"type\":\"string\",\"nullable\":true,\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"SHA-256 of the bytes of its PDF that is served, in hexadecimal; null until it is drawn, a moment after it is published.\"},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When it was opened.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"When it was published first.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A report while it is edited.\",\"required\":[\"id\",\"version\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"mileage_km\",\"summary\",\"recommendation\",\"pricing\",\"forms\",\"photos\",\"waiting\",\"settled\",\"transitions\",\"published_pdfs\",\"created_at\",\"may_become\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report's id.\"},\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The report's version, which grows with every change.\"},\"report_number\":{\"type\":\"string\",\"description\":\"The report's number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"may_become\":{\"type\":\"array\",\"description\":\"The statuses to which the report can be moved now.\",\"items\":{\"$ref\":\"#/components/schemas/ReportStatus\"}},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the report's branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which the report was opened.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"The reading of the odometer, in km.\"},\"summary\":{\"type\":\"string\",\"description\":\"The overall assessment.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"The recommendation.\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"forms\":{\"type\":\"array\",\"description\":\"The forms, in the order of their templates.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}},\"photos\":{\"type\":\"array\",\"description\":\"The photos, in order.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}},\"waiting\":{\"type\":\"array\",\"description\":\"The pending measurements for the report's plate at its branch, the one that was measured last first.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingMeasurement\"}},\"settled\":{\"type\":\"array\",\"description\":\"The measurements that `undo_measurement` can make pending again, the one that was settled last first: those that were\\napplied to the report, and those that an inspector discarded for its plate at its branch since it was opened.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SettledMeasurement\"}},\"transitions\":{\"type\":\"array\",\"description\":\"The report's transitions, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/Transition\"}},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"nullable\":true,\"description\":\"The score; null until the report is published.\"},\"public_slug\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The name of the report's public page; null until the report is published.\"},\"pdf_sha256\":{\"type\":\"string\",\"nullable\":true,\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.\"},\"published_pdfs\":{\"type\":\"array\",\"description\":\"All PDFs of the report that were ever published, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/PublishedPdf\"}},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the report was opened.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time of the first publication.\"}}}",
         )
     }
 }
 /// A vehicle.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Vehicle {
-    /// Its plate today.
+    /// The vehicle's current plate.
     pub plate: String,
-    /// Its chassis number.
+    /// The vehicle identification number (VIN).
     pub vin: String,
-    /// Its brand.
+    /// The make.
     pub brand: String,
-    /// Its model.
+    /// The model.
     pub model: String,
     /// The model year.
     pub year: i32,
-    /// The registered power in HP.
+    /// The body type.
+    pub r#type: String,
+    /// The fuel.
+    pub fuel_type: String,
+    /// The transmission.
+    pub transmission: String,
+    /// The color.
+    pub color: String,
+    /// The registered power, in HP.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "codegen_runtime::decimal::serialize_optional::<2, _>")]
     pub factory_power_hp: Option<Decimal>,
@@ -1287,29 +1601,29 @@ impl JsonSchema for Vehicle {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A vehicle.\",\"required\":[\"plate\",\"vin\",\"brand\",\"model\",\"year\"],\"properties\":{\"plate\":{\"type\":\"string\",\"description\":\"Its plate today.\"},\"vin\":{\"type\":\"string\",\"description\":\"Its chassis number.\"},\"brand\":{\"type\":\"string\",\"description\":\"Its brand.\"},\"model\":{\"type\":\"string\",\"description\":\"Its model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"The model year.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"nullable\":true,\"description\":\"The registered power in HP.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A vehicle.\",\"required\":[\"plate\",\"vin\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\"],\"properties\":{\"plate\":{\"type\":\"string\",\"description\":\"The vehicle's current plate.\"},\"vin\":{\"type\":\"string\",\"description\":\"The vehicle identification number (VIN).\"},\"brand\":{\"type\":\"string\",\"description\":\"The make.\"},\"model\":{\"type\":\"string\",\"description\":\"The model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"The model year.\"},\"type\":{\"type\":\"string\",\"description\":\"The body type.\"},\"fuel_type\":{\"type\":\"string\",\"description\":\"The fuel.\"},\"transmission\":{\"type\":\"string\",\"description\":\"The transmission.\"},\"color\":{\"type\":\"string\",\"description\":\"The color.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"nullable\":true,\"description\":\"The registered power, in HP.\"}}}",
         )
     }
 }
-/// What it costs.
+/// The price of the inspection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pricing {
-    /// What was sold.
+    /// The name of the inspection package.
     pub package_name: String,
-    /// Before the discount.
+    /// The price before the discount.
     #[serde(serialize_with = "codegen_runtime::decimal::serialize::<2, _>")]
     pub base_price: Decimal,
-    /// The discount.
+    /// The discount in percent.
     #[serde(serialize_with = "codegen_runtime::decimal::serialize::<2, _>")]
     pub discount_percent: Decimal,
-    /// What it is called.
+    /// The name of the discount.
     pub discount_name: String,
-    /// Computed.
+    /// The price after the discount, which the service computes.
     #[serde(serialize_with = "codegen_runtime::decimal::serialize::<2, _>")]
     pub final_price: Decimal,
-    /// How it was paid.
+    /// The payment method.
     pub payment_type: String,
-    /// ISO 4217.
+    /// The currency, as an ISO 4217 code.
     pub currency: String,
 }
 impl JsonSchema for Pricing {
@@ -1318,22 +1632,22 @@ impl JsonSchema for Pricing {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"What it costs.\",\"required\":[\"package_name\",\"base_price\",\"discount_percent\",\"discount_name\",\"final_price\",\"payment_type\",\"currency\"],\"properties\":{\"package_name\":{\"type\":\"string\",\"description\":\"What was sold.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"Before the discount.\"},\"discount_percent\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The discount.\"},\"discount_name\":{\"type\":\"string\",\"description\":\"What it is called.\"},\"final_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"Computed.\"},\"payment_type\":{\"type\":\"string\",\"description\":\"How it was paid.\"},\"currency\":{\"type\":\"string\",\"description\":\"ISO 4217.\"}}}",
+            "{\"type\":\"object\",\"description\":\"The price of the inspection.\",\"required\":[\"package_name\",\"base_price\",\"discount_percent\",\"discount_name\",\"final_price\",\"payment_type\",\"currency\"],\"properties\":{\"package_name\":{\"type\":\"string\",\"description\":\"The name of the inspection package.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The price before the discount.\"},\"discount_percent\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The discount in percent.\"},\"discount_name\":{\"type\":\"string\",\"description\":\"The name of the discount.\"},\"final_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The price after the discount, which the service computes.\"},\"payment_type\":{\"type\":\"string\",\"description\":\"The payment method.\"},\"currency\":{\"type\":\"string\",\"description\":\"The currency, as an ISO 4217 code.\"}}}",
         )
     }
 }
 /// A form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Form {
-    /// Its template's code.
+    /// The template's code.
     pub template_code: String,
-    /// Its template's name.
+    /// The template's name.
     pub name: String,
-    /// Whether devices write into it.
+    /// Whether devices write to the form.
     pub is_test_line: bool,
-    /// What is said of the whole form.
+    /// The note on the whole form.
     pub general_note: String,
-    /// All points of the template, answered or not, in order.
+    /// All points of the template in order, with and without an answer.
     pub points: Vec<Point>,
 }
 impl JsonSchema for Form {
@@ -1343,37 +1657,41 @@ impl JsonSchema for Form {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Point>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A form.\",\"required\":[\"template_code\",\"name\",\"is_test_line\",\"general_note\",\"points\"],\"properties\":{\"template_code\":{\"type\":\"string\",\"description\":\"Its template's code.\"},\"name\":{\"type\":\"string\",\"description\":\"Its template's name.\"},\"is_test_line\":{\"type\":\"boolean\",\"description\":\"Whether devices write into it.\"},\"general_note\":{\"type\":\"string\",\"description\":\"What is said of the whole form.\"},\"points\":{\"type\":\"array\",\"description\":\"All points of the template, answered or not, in order.\",\"items\":{\"$ref\":\"#/components/schemas/Point\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A form.\",\"required\":[\"template_code\",\"name\",\"is_test_line\",\"general_note\",\"points\"],\"properties\":{\"template_code\":{\"type\":\"string\",\"description\":\"The template's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The template's name.\"},\"is_test_line\":{\"type\":\"boolean\",\"description\":\"Whether devices write to the form.\"},\"general_note\":{\"type\":\"string\",\"description\":\"The note on the whole form.\"},\"points\":{\"type\":\"array\",\"description\":\"All points of the template in order, with and without an answer.\",\"items\":{\"$ref\":\"#/components/schemas/Point\"}}}}",
         )
     }
 }
 /// A point of a form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// Its code.
+    /// The point's code.
     pub code: String,
-    /// Its name.
+    /// The point's name.
     pub name: String,
-    /// The unit of its number.
+    /// The unit of the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Its status; null while it is unanswered.
+    /// The status; null without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<String>,
-    /// Its number.
+    /// The number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numeric_value: Option<ExactNumber>,
-    /// What the inspector saw.
+    /// The inspector's note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Who wrote it, a person or a device.
+    /// The author of the answer, a person or a device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_by: Option<String>,
-    /// When.
+    /// The time at which the answer was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_at: Option<DateTime<Utc>>,
+    /// Whether the report is published only if the point has an answer.
+    pub is_required: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<ReplacedAnswer>,
 }
 impl JsonSchema for Point {
     fn schema_name() -> String {
@@ -1381,21 +1699,91 @@ impl JsonSchema for Point {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Bounds>(generator);
+        schema::register::<ReplacedAnswer>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A point of a form.\",\"required\":[\"code\",\"name\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"Its code.\"},\"name\":{\"type\":\"string\",\"description\":\"Its name.\"},\"unit\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The unit of its number.\"},\"status_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"Its status; null while it is unanswered.\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"Its number.\"},\"note\":{\"type\":\"string\",\"nullable\":true,\"description\":\"What the inspector saw.\"},\"written_by\":{\"type\":\"string\",\"nullable\":true,\"description\":\"Who wrote it, a person or a device.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"When.\"},\"bounds\":{\"$ref\":\"#/components/schemas/Bounds\"}}}",
+            "{\"type\":\"object\",\"description\":\"A point of a form.\",\"required\":[\"code\",\"name\",\"is_required\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The point's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The point's name.\"},\"unit\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The unit of the number.\"},\"status_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status; null without an answer.\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The number.\"},\"note\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector's note.\"},\"written_by\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The author of the answer, a person or a device.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time at which the answer was written.\"},\"is_required\":{\"type\":\"boolean\",\"description\":\"Whether the report is published only if the point has an answer.\"},\"bounds\":{\"$ref\":\"#/components/schemas/Bounds\"},\"replaced\":{\"$ref\":\"#/components/schemas/ReplacedAnswer\"}}}",
+        )
+    }
+}
+/// The inspector's answer that a device replaced. Absent if the current answer is not a device's, or replaced none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReplacedAnswer {
+    /// The status.
+    pub status_code: String,
+    /// The number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numeric_value: Option<ExactNumber>,
+    /// The inspector.
+    pub written_by: String,
+    /// The time at which the inspector wrote it.
+    pub written_at: DateTime<Utc>,
+}
+impl JsonSchema for ReplacedAnswer {
+    fn schema_name() -> String {
+        "ReplacedAnswer".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"The inspector's answer that a device replaced. Absent if the current answer is not a device's, or replaced none.\",\"required\":[\"status_code\",\"written_by\",\"written_at\"],\"properties\":{\"status_code\":{\"type\":\"string\",\"description\":\"The status.\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The number.\"},\"written_by\":{\"type\":\"string\",\"description\":\"The inspector.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the inspector wrote it.\"}}}",
+        )
+    }
+}
+/// A published PDF.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PublishedPdf {
+    /// The SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+    /// The time at which it was rendered.
+    pub published_at: DateTime<Utc>,
+}
+impl JsonSchema for PublishedPdf {
+    fn schema_name() -> String {
+        "PublishedPdf".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"A published PDF.\",\"required\":[\"sha256\",\"published_at\"],\"properties\":{\"sha256\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the file, in hexadecimal.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which it was rendered.\"}}}",
+        )
+    }
+}
+/// A measurement that was applied or discarded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SettledMeasurement {
+    /// The measurement's id.
+    pub id: uuid::Uuid,
+    /// The device's serial number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_serial: Option<String>,
+    /// The time of the measurement.
+    pub measured_at: DateTime<Utc>,
+    /// The time at which it was applied or discarded.
+    pub settled_at: DateTime<Utc>,
+    /// The inspector; null if it was applied when it arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_by: Option<String>,
+    /// Whether it was applied, not discarded.
+    pub is_applied: bool,
+}
+impl JsonSchema for SettledMeasurement {
+    fn schema_name() -> String {
+        "SettledMeasurement".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"A measurement that was applied or discarded.\",\"required\":[\"id\",\"measured_at\",\"settled_at\",\"is_applied\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The measurement's id.\"},\"device_serial\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The device's serial number.\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time of the measurement.\"},\"settled_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which it was applied or discarded.\"},\"settled_by\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector; null if it was applied when it arrived.\"},\"is_applied\":{\"type\":\"boolean\",\"description\":\"Whether it was applied, not discarded.\"}}}",
         )
     }
 }
 /// The organization's thresholds for a point. A null bound is open.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
-    /// From here on it is GOOD.
+    /// The smallest number that is GOOD.
     pub good_min: Option<ExactNumber>,
-    /// To here it is GOOD.
+    /// The largest number that is GOOD.
     pub good_max: Option<ExactNumber>,
-    /// From here on it is BORDERLINE.
+    /// The smallest number that is BORDERLINE.
     pub borderline_min: Option<ExactNumber>,
-    /// To here it is BORDERLINE.
+    /// The largest number that is BORDERLINE.
     pub borderline_max: Option<ExactNumber>,
 }
 impl JsonSchema for Bounds {
@@ -1404,28 +1792,28 @@ impl JsonSchema for Bounds {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The organization's thresholds for a point. A null bound is open.\",\"required\":[\"good_min\",\"good_max\",\"borderline_min\",\"borderline_max\"],\"properties\":{\"good_min\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"From here on it is GOOD.\"},\"good_max\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"To here it is GOOD.\"},\"borderline_min\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"From here on it is BORDERLINE.\"},\"borderline_max\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"To here it is BORDERLINE.\"}}}",
+            "{\"type\":\"object\",\"description\":\"The organization's thresholds for a point. A null bound is open.\",\"required\":[\"good_min\",\"good_max\",\"borderline_min\",\"borderline_max\"],\"properties\":{\"good_min\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The smallest number that is GOOD.\"},\"good_max\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The largest number that is GOOD.\"},\"borderline_min\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The smallest number that is BORDERLINE.\"},\"borderline_max\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The largest number that is BORDERLINE.\"}}}",
         )
     }
 }
 /// A photo.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Photo {
-    /// Its id.
+    /// The photo's id.
     pub id: uuid::Uuid,
-    /// What it shows; those of other hands may be others than `PhotoKind` has.
+    /// The kind of photo. Imported photos may have other kinds than those of `PhotoKind`.
     pub kind: String,
-    /// The point that it shows.
+    /// The code of the point that the photo shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub point_code: Option<String>,
-    /// What stands below it.
+    /// The caption.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caption: Option<String>,
-    /// Where it is, for 15 minutes.
+    /// A link to the photo, valid for 15 minutes.
     pub url: String,
-    /// Where its small version is, for 15 minutes.
+    /// A link to the thumbnail, valid for 15 minutes.
     pub thumb_url: String,
-    /// Whether partners see it once the report is published.
+    /// Whether partners see the photo after the report is published.
     pub is_shown: bool,
 }
 impl JsonSchema for Photo {
@@ -1434,26 +1822,26 @@ impl JsonSchema for Photo {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A photo.\",\"required\":[\"id\",\"kind\",\"url\",\"thumb_url\",\"is_shown\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Its id.\"},\"kind\":{\"type\":\"string\",\"description\":\"What it shows; those of other hands may be others than `PhotoKind` has.\"},\"point_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The point that it shows.\"},\"caption\":{\"type\":\"string\",\"nullable\":true,\"description\":\"What stands below it.\"},\"url\":{\"type\":\"string\",\"description\":\"Where it is, for 15 minutes.\"},\"thumb_url\":{\"type\":\"string\",\"description\":\"Where its small version is, for 15 minutes.\"},\"is_shown\":{\"type\":\"boolean\",\"description\":\"Whether partners see it once the report is published.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A photo.\",\"required\":[\"id\",\"kind\",\"url\",\"thumb_url\",\"is_shown\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The photo's id.\"},\"kind\":{\"type\":\"string\",\"description\":\"The kind of photo. Imported photos may have other kinds than those of `PhotoKind`.\"},\"point_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The code of the point that the photo shows.\"},\"caption\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The caption.\"},\"url\":{\"type\":\"string\",\"description\":\"A link to the photo, valid for 15 minutes.\"},\"thumb_url\":{\"type\":\"string\",\"description\":\"A link to the thumbnail, valid for 15 minutes.\"},\"is_shown\":{\"type\":\"boolean\",\"description\":\"Whether partners see the photo after the report is published.\"}}}",
         )
     }
 }
-/// A measurement that waits for the report's plate at its branch.
+/// A pending measurement for the report's plate at its branch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitingMeasurement {
-    /// Its id.
+    /// The measurement's id.
     pub id: uuid::Uuid,
-    /// The device that measured.
+    /// The device's serial number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_serial: Option<String>,
-    /// Who sent it.
+    /// The partner that sent the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partner: Option<String>,
-    /// When it arrived.
+    /// The time at which the measurement arrived.
     pub received_at: DateTime<Utc>,
-    /// When it was measured, as the device says; else when it arrived.
+    /// The time of the measurement as the device reported it, or the time at which it arrived.
     pub measured_at: DateTime<Utc>,
-    /// What it holds, and what would become of each.
+    /// The values, each with the result of applying it.
     pub values: Vec<WaitingValue>,
 }
 impl JsonSchema for WaitingMeasurement {
@@ -1463,24 +1851,24 @@ impl JsonSchema for WaitingMeasurement {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<WaitingValue>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A measurement that waits for the report's plate at its branch.\",\"required\":[\"id\",\"received_at\",\"measured_at\",\"values\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Its id.\"},\"device_serial\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The device that measured.\"},\"partner\":{\"type\":\"string\",\"description\":\"Who sent it.\"},\"received_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When it arrived.\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When it was measured, as the device says; else when it arrived.\"},\"values\":{\"type\":\"array\",\"description\":\"What it holds, and what would become of each.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingValue\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A pending measurement for the report's plate at its branch.\",\"required\":[\"id\",\"received_at\",\"measured_at\",\"values\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The measurement's id.\"},\"device_serial\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The device's serial number.\"},\"partner\":{\"type\":\"string\",\"description\":\"The partner that sent the measurement.\"},\"received_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the measurement arrived.\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time of the measurement as the device reported it, or the time at which it arrived.\"},\"values\":{\"type\":\"array\",\"description\":\"The values, each with the result of applying it.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingValue\"}}}}",
         )
     }
 }
-/// A value of a measurement that waits.
+/// A value of a pending measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitingValue {
     /// The point's code.
     pub code: String,
     /// The value.
     pub value: ExactNumber,
-    /// The status that it would get; null for one that would be skipped.
+    /// The status that the value would get; null if it would be skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_be: Option<String>,
-    /// Why it would be skipped.
+    /// The reason for which the value would be skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_for: Option<String>,
-    /// The value that the report has now.
+    /// The current value in the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub today: Option<ExactNumber>,
 }
@@ -1490,23 +1878,23 @@ impl JsonSchema for WaitingValue {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A value of a measurement that waits.\",\"required\":[\"code\",\"value\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The point's code.\"},\"value\":{\"type\":\"number\",\"format\":\"decimal\",\"description\":\"The value.\"},\"would_be\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status that it would get; null for one that would be skipped.\"},\"skipped_for\":{\"type\":\"string\",\"nullable\":true,\"description\":\"Why it would be skipped.\"},\"today\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The value that the report has now.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A value of a pending measurement.\",\"required\":[\"code\",\"value\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The point's code.\"},\"value\":{\"type\":\"number\",\"format\":\"decimal\",\"description\":\"The value.\"},\"would_be\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status that the value would get; null if it would be skipped.\"},\"skipped_for\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The reason for which the value would be skipped.\"},\"today\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The current value in the report.\"}}}",
         )
     }
 }
-/// A move from one status to another.
+/// A transition from one status to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Transition {
-    /// The status before; null for the opening.
+    /// The previous status; null for the opening.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     pub to: ReportStatus,
-    /// Who moved it.
+    /// The inspector who moved the report.
     pub by: String,
-    /// Why, where it was said.
+    /// The reason, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When.
+    /// The time of the transition.
     pub at: DateTime<Utc>,
 }
 impl JsonSchema for Transition {
@@ -1516,7 +1904,7 @@ impl JsonSchema for Transition {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<ReportStatus>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A move from one status to another.\",\"required\":[\"to\",\"by\",\"at\"],\"properties\":{\"from\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status before; null for the opening.\"},\"to\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"by\":{\"type\":\"string\",\"description\":\"Who moved it.\"},\"reason\":{\"type\":\"string\",\"nullable\":true,\"description\":\"Why, where it was said.\"},\"at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A transition from one status to another.\",\"required\":[\"to\",\"by\",\"at\"],\"properties\":{\"from\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The previous status; null for the opening.\"},\"to\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"by\":{\"type\":\"string\",\"description\":\"The inspector who moved the report.\"},\"reason\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The reason, if one was given.\"},\"at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time of the transition.\"}}}",
         )
     }
 }
@@ -1536,24 +1924,23 @@ impl JsonSchema for Error {
         )
     }
 }
-/// What went wrong.
+/// An error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ErrorDetail {
-    /// What went wrong, for programs. Treat an unknown one by the response's status.
+    /// The error code, for programs. Treat an unknown code according to the status of the response.
     pub code: String,
-    /// What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a
-    /// place of the request is wrong it begins with its name.
+    /// The problem and its remedy, in English, for people. Do not parse it; its wording may change. If a field of the request
+    /// is invalid, the message begins with the field's name.
     pub message: String,
-    /// The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such
-    /// as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a
-    /// header. Absent where no one place is to blame.
+    /// The invalid field, which is the first one of `details`: a JSON pointer into the body (RFC 6901, such as
+    /// `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a header. Absent
+    /// if no single field is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them
-    /// `field`. Absent where `field` is.
+    /// All invalid fields of the body or of the query, at most 20. The first one is `field`. Absent if `field` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Vec<InvalidField>>,
-    /// Id of the request, the same as in the header `X-Request-Id`.
+    /// The id of the request, as in the header `X-Request-Id`.
     pub request_id: String,
 }
 impl JsonSchema for ErrorDetail {
@@ -1563,16 +1950,16 @@ impl JsonSchema for ErrorDetail {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<InvalidField>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"What went wrong.\",\"required\":[\"code\",\"message\",\"request_id\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"What went wrong, for programs. Treat an unknown one by the response's status.\\n\",\"x-known-values\":[\"invalid_request\",\"signed_out\",\"token_refused\",\"forged_request\",\"not_found\",\"method_not_allowed\",\"request_timeout\",\"changed_meanwhile\",\"transition_refused\",\"already_settled\",\"payload_too_large\",\"unsupported_photo\",\"too_many_attempts\",\"internal_error\",\"service_unavailable\"],\"example\":\"not_found\"},\"message\":{\"type\":\"string\",\"description\":\"What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a\\nplace of the request is wrong it begins with its name.\\n\",\"example\":\"no such inspection\"},\"field\":{\"type\":\"string\",\"description\":\"The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such\\nas `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a\\nheader. Absent where no one place is to blame.\\n\",\"example\":\"/plate\"},\"details\":{\"type\":\"array\",\"description\":\"Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them\\n`field`. Absent where `field` is.\\n\",\"items\":{\"$ref\":\"#/components/schemas/InvalidField\"}},\"request_id\":{\"type\":\"string\",\"description\":\"Id of the request, the same as in the header `X-Request-Id`.\",\"example\":\"0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c\"}}}",
+            "{\"type\":\"object\",\"description\":\"An error.\",\"required\":[\"code\",\"message\",\"request_id\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The error code, for programs. Treat an unknown code according to the status of the response.\\n\",\"x-known-values\":[\"invalid_request\",\"signed_out\",\"token_rejected\",\"forged_request\",\"not_found\",\"method_not_allowed\",\"request_timeout\",\"changed_meanwhile\",\"transition_rejected\",\"report_incomplete\",\"already_open\",\"already_settled\",\"not_settled\",\"payload_too_large\",\"unsupported_photo\",\"photo_truncated\",\"photo_too_large\",\"too_many_attempts\",\"too_many_streams\",\"internal_error\",\"service_unavailable\"],\"example\":\"not_found\"},\"message\":{\"type\":\"string\",\"description\":\"The problem and its remedy, in English, for people. Do not parse it; its wording may change. If a field of the request\\nis invalid, the message begins with the field's name.\\n\",\"example\":\"no such inspection\"},\"field\":{\"type\":\"string\",\"description\":\"The invalid field, which is the first one of `details`: a JSON pointer into the body (RFC 6901, such as\\n`/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a header. Absent\\nif no single field is invalid.\\n\",\"example\":\"/plate\"},\"details\":{\"type\":\"array\",\"description\":\"All invalid fields of the body or of the query, at most 20. The first one is `field`. Absent if `field` is absent.\\n\",\"items\":{\"$ref\":\"#/components/schemas/InvalidField\"}},\"request_id\":{\"type\":\"string\",\"description\":\"The id of the request, as in the header `X-Request-Id`.\",\"example\":\"0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c\"}}}",
         )
     }
 }
-/// A place of a request that is wrong, and what is wrong there.
+/// An invalid field of a request, and its problem.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InvalidField {
     /// A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.
     pub field: String,
-    /// What is wrong there and what would be right, for people. Do not parse it.
+    /// The problem and its remedy, for people. Do not parse it.
     pub message: String,
 }
 impl JsonSchema for InvalidField {
@@ -1581,26 +1968,30 @@ impl JsonSchema for InvalidField {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A place of a request that is wrong, and what is wrong there.\",\"required\":[\"field\",\"message\"],\"properties\":{\"field\":{\"type\":\"string\",\"description\":\"A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.\\n\",\"example\":\"/plate\"},\"message\":{\"type\":\"string\",\"description\":\"What is wrong there and what would be right, for people. Do not parse it.\"}}}",
+            "{\"type\":\"object\",\"description\":\"An invalid field of a request, and its problem.\",\"required\":[\"field\",\"message\"],\"properties\":{\"field\":{\"type\":\"string\",\"description\":\"A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.\\n\",\"example\":\"/plate\"},\"message\":{\"type\":\"string\",\"description\":\"The problem and its remedy, for people. Do not parse it.\"}}}",
         )
     }
 }
 /// The query parameters of `list_open_reports`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ListOpenReportsQuery {
-    /// Only this branch of the inspector's.
+    /// Only reports of this branch, which must be one of the inspector's.
     #[serde(deserialize_with = "list_open_reports_query_reading::branch_id")]
     #[serde(default)]
     pub branch_id: Option<uuid::Uuid>,
-    /// Only this status.
+    /// Only reports with this status.
     #[serde(deserialize_with = "list_open_reports_query_reading::status")]
     #[serde(default)]
-    pub status: Option<OpenStatus>,
-    /// `page.next_cursor` of the page before.
+    pub status: Option<ReportStatus>,
+    /// Only reports whose plate, report number or VIN contains this text. Letter case, spaces and hyphens are ignored.
+    #[serde(deserialize_with = "list_open_reports_query_reading::search")]
+    #[serde(default)]
+    pub search: Option<String>,
+    /// `page.next_cursor` of the previous page.
     #[serde(deserialize_with = "list_open_reports_query_reading::cursor")]
     #[serde(default)]
     pub cursor: Option<String>,
-    /// The most reports on a page.
+    /// The maximum number of reports on a page.
     #[serde(deserialize_with = "list_open_reports_query_reading::limit")]
     #[serde(default = "list_open_reports_query_reading::default_limit")]
     pub limit: i32,
@@ -1614,8 +2005,22 @@ mod list_open_reports_query_reading {
     }
     pub(super) fn status<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Option<OpenStatus>, D::Error> {
-        param::one_of(deserializer, "status", OpenStatus::VALUES, OpenStatus::parse)
+    ) -> Result<Option<ReportStatus>, D::Error> {
+        param::one_of(deserializer, "status", ReportStatus::VALUES, ReportStatus::parse)
+            .map(Some)
+    }
+    pub(super) fn search<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        param::string(
+                deserializer,
+                "search",
+                StringRules {
+                    min_length: Some(2usize),
+                    max_length: Some(60usize),
+                    ..StringRules::NONE
+                },
+            )
             .map(Some)
     }
     pub(super) fn cursor<'de, D: Deserializer<'de>>(
@@ -1654,9 +2059,9 @@ impl JsonSchema for ListOpenReportsQuery {
         "ListOpenReportsQuery".to_string()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        schema::register::<OpenStatus>(generator);
+        schema::register::<ReportStatus>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Only this branch of the inspector's.\"},\"status\":{\"allOf\":[{\"$ref\":\"#/components/schemas/OpenStatus\"}],\"description\":\"Only this status.\"},\"cursor\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":512,\"description\":\"`page.next_cursor` of the page before.\"},\"limit\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1,\"maximum\":100,\"default\":25,\"description\":\"The most reports on a page.\"}},\"required\":[]}",
+            "{\"type\":\"object\",\"properties\":{\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Only reports of this branch, which must be one of the inspector's.\"},\"status\":{\"allOf\":[{\"$ref\":\"#/components/schemas/ReportStatus\"}],\"description\":\"Only reports with this status.\"},\"search\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":60,\"description\":\"Only reports whose plate, report number or VIN contains this text. Letter case, spaces and hyphens are ignored.\"},\"cursor\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":512,\"description\":\"`page.next_cursor` of the previous page.\"},\"limit\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1,\"maximum\":100,\"default\":25,\"description\":\"The maximum number of reports on a page.\"}},\"required\":[]}",
         )
     }
 }
@@ -1805,14 +2210,14 @@ impl JsonSchema for AddPhotoPath {
 /// The query parameters of `add_photo`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct AddPhotoQuery {
-    /// What it shows.
+    /// The kind of photo.
     #[serde(deserialize_with = "add_photo_query_reading::kind")]
     pub kind: PhotoKind,
-    /// The point of the template that it shows.
+    /// The point of the template that the photo shows.
     #[serde(deserialize_with = "add_photo_query_reading::point_code")]
     #[serde(default)]
     pub point_code: Option<String>,
-    /// What is to stand below it.
+    /// The caption.
     #[serde(deserialize_with = "add_photo_query_reading::caption")]
     #[serde(default)]
     pub caption: Option<String>,
@@ -1861,7 +2266,7 @@ impl JsonSchema for AddPhotoQuery {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<PhotoKind>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"kind\":{\"allOf\":[{\"$ref\":\"#/components/schemas/PhotoKind\"}],\"description\":\"What it shows.\"},\"point_code\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The point of the template that it shows.\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"What is to stand below it.\"}},\"required\":[\"kind\"]}",
+            "{\"type\":\"object\",\"properties\":{\"kind\":{\"allOf\":[{\"$ref\":\"#/components/schemas/PhotoKind\"}],\"description\":\"The kind of photo.\"},\"point_code\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The point of the template that the photo shows.\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption.\"}},\"required\":[\"kind\"]}",
         )
     }
 }
@@ -1883,6 +2288,99 @@ mod order_photos_path_reading {
 impl JsonSchema for OrderPhotosPath {
     fn schema_name() -> String {
         "OrderPhotosPath".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report.\"}},\"required\":[\"id\"]}",
+        )
+    }
+}
+/// The path parameters of `update_photo`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct UpdatePhotoPath {
+    /// The report.
+    #[serde(deserialize_with = "update_photo_path_reading::id")]
+    pub id: uuid::Uuid,
+    /// The photo.
+    #[serde(rename = "photoId")]
+    #[serde(deserialize_with = "update_photo_path_reading::photo_id")]
+    pub photo_id: uuid::Uuid,
+}
+mod update_photo_path_reading {
+    use super::*;
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
+        param::uuid(deserializer, "id")
+    }
+    pub(super) fn photo_id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
+        param::uuid(deserializer, "photoId")
+    }
+}
+impl JsonSchema for UpdatePhotoPath {
+    fn schema_name() -> String {
+        "UpdatePhotoPath".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report.\"},\"photoId\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The photo.\"}},\"required\":[\"id\",\"photoId\"]}",
+        )
+    }
+}
+/// The path parameters of `delete_photo`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct DeletePhotoPath {
+    /// The report.
+    #[serde(deserialize_with = "delete_photo_path_reading::id")]
+    pub id: uuid::Uuid,
+    /// The photo.
+    #[serde(rename = "photoId")]
+    #[serde(deserialize_with = "delete_photo_path_reading::photo_id")]
+    pub photo_id: uuid::Uuid,
+}
+mod delete_photo_path_reading {
+    use super::*;
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
+        param::uuid(deserializer, "id")
+    }
+    pub(super) fn photo_id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
+        param::uuid(deserializer, "photoId")
+    }
+}
+impl JsonSchema for DeletePhotoPath {
+    fn schema_name() -> String {
+        "DeletePhotoPath".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report.\"},\"photoId\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The photo.\"}},\"required\":[\"id\",\"photoId\"]}",
+        )
+    }
+}
+/// The path parameters of `correct_vehicle`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct CorrectVehiclePath {
+    /// The report.
+    #[serde(deserialize_with = "correct_vehicle_path_reading::id")]
+    pub id: uuid::Uuid,
+}
+mod correct_vehicle_path_reading {
+    use super::*;
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
+        param::uuid(deserializer, "id")
+    }
+}
+impl JsonSchema for CorrectVehiclePath {
+    fn schema_name() -> String {
+        "CorrectVehiclePath".to_string()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
@@ -1943,6 +2441,32 @@ mod discard_measurement_path_reading {
 impl JsonSchema for DiscardMeasurementPath {
     fn schema_name() -> String {
         "DiscardMeasurementPath".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"measurementId\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The measurement.\"}},\"required\":[\"measurementId\"]}",
+        )
+    }
+}
+/// The path parameters of `undo_measurement`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct UndoMeasurementPath {
+    /// The measurement.
+    #[serde(rename = "measurementId")]
+    #[serde(deserialize_with = "undo_measurement_path_reading::measurement_id")]
+    pub measurement_id: uuid::Uuid,
+}
+mod undo_measurement_path_reading {
+    use super::*;
+    pub(super) fn measurement_id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
+        param::uuid(deserializer, "measurementId")
+    }
+}
+impl JsonSchema for UndoMeasurementPath {
+    fn schema_name() -> String {
+        "UndoMeasurementPath".to_string()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(

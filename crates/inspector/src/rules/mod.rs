@@ -1,4 +1,4 @@
-//! The inspectors' rules: pure, no I/O.
+//! The inspectors' rules, as pure functions without I/O.
 
 pub mod answers;
 pub mod moves;

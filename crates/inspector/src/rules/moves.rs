@@ -1,24 +1,26 @@
-//! The statuses of a report, and which follows which (INS-6).
+//! The statuses of a report and the transitions between them (INS-6).
 
-use crate::generated::types::{OpenStatus, ReportStatus};
+use crate::generated::types::ReportStatus;
 
 /// A report's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Being written.
+    /// The inspector is writing the report.
     Draft,
-    /// Written, and read by somebody else.
+    /// Another inspector is reviewing the report.
     InReview,
-    /// Sent back to be written on.
+    /// The review has returned the report for changes.
     RevisionRequested,
-    /// Somebody wants it withdrawn.
+    /// The cancellation has been requested and not yet decided.
     CancelRequested,
-    /// Finished, and shown to the customer.
+    /// The report is final, and partners and the customer see it.
     Published,
-    /// Kept, no longer current.
+    /// The report is visible but no longer current.
     Archived,
-    /// Withdrawn.
+    /// The report has been cancelled.
     Cancelled,
+    /// The report was opened by mistake, and nothing was entered.
+    Discarded,
 }
 
 partner_api_store::column! {
@@ -30,14 +32,15 @@ partner_api_store::column! {
         Published = "PUBLISHED",
         Archived = "ARCHIVED",
         Cancelled = "CANCELLED",
+        Discarded = "DISCARDED",
     }
 }
 
-use Status::{Archived, CancelRequested, Cancelled, Draft, InReview, Published, RevisionRequested};
+use Status::{Archived, CancelRequested, Cancelled, Discarded, Draft, InReview, Published, RevisionRequested};
 
 impl Status {
-    /// All.
-    pub const ALL: [Status; 7] = [
+    /// All statuses.
+    pub const ALL: [Status; 8] = [
         Draft,
         InReview,
         RevisionRequested,
@@ -45,32 +48,37 @@ impl Status {
         Published,
         Archived,
         Cancelled,
+        Discarded,
     ];
 
-    /// Those that partners do not see.
+    /// The statuses of reports that inspectors still work on.
     pub const OPEN: [Status; 4] = [Draft, InReview, RevisionRequested, CancelRequested];
 
-    /// Whether the report may be written in: its texts, answers and photos.
-    pub fn is_writing(self) -> bool {
+    /// Whether the report's texts, answers and photos can be edited.
+    pub fn is_editable(self) -> bool {
         matches!(self, Draft | RevisionRequested)
     }
 
-    /// What a report in this status may become; `before` is the status from which its cancellation was requested, if it was.
+    /// The statuses to which a report can be moved. `before` is the status from which its cancellation was requested, if it was.
     pub fn may_become(self, before: Option<Status>) -> Vec<Status> {
         match self {
-            Draft => vec![InReview, Published],
+            Draft => vec![InReview, Published, Discarded],
             InReview => vec![RevisionRequested, Published],
-            RevisionRequested => vec![InReview],
-            Published => vec![Archived, CancelRequested],
+            RevisionRequested => vec![InReview, Published],
+            Published => vec![RevisionRequested, Archived, CancelRequested],
             Archived => vec![CancelRequested],
             CancelRequested => before.into_iter().chain([Cancelled]).collect(),
-            Cancelled => vec![],
+            Cancelled | Discarded => vec![],
         }
     }
 
-    /// Whether a move to this status must say why.
-    pub fn needs_reason(self) -> bool {
-        matches!(self, RevisionRequested | CancelRequested)
+    /// Whether a transition from this status to `to` requires a reason.
+    pub fn needs_reason(self, to: Status) -> bool {
+        match to {
+            RevisionRequested | CancelRequested => true,
+            Archived => self == Published,
+            _ => false,
+        }
     }
 }
 
@@ -84,6 +92,7 @@ impl From<Status> for ReportStatus {
             Published => ReportStatus::Published,
             Archived => ReportStatus::Archived,
             Cancelled => ReportStatus::Cancelled,
+            Discarded => ReportStatus::Discarded,
         }
     }
 }
@@ -98,17 +107,7 @@ impl From<ReportStatus> for Status {
             ReportStatus::Published => Published,
             ReportStatus::Archived => Archived,
             ReportStatus::Cancelled => Cancelled,
-        }
-    }
-}
-
-impl From<OpenStatus> for Status {
-    fn from(status: OpenStatus) -> Self {
-        match status {
-            OpenStatus::Draft => Draft,
-            OpenStatus::InReview => InReview,
-            OpenStatus::RevisionRequested => RevisionRequested,
-            OpenStatus::CancelRequested => CancelRequested,
+            ReportStatus::Discarded => Discarded,
         }
     }
 }
@@ -119,18 +118,31 @@ mod tests {
 
     /// INS-6
     #[test]
-    fn what_partners_have_seen_never_becomes_a_draft_again_and_a_cancelled_report_stays_so() {
+    fn a_published_report_is_edited_only_in_a_revision_and_final_statuses_are_final() {
         for from in Status::ALL {
             for before in [None, Some(Published), Some(Archived)] {
                 let next = from.may_become(before);
                 assert!(!next.contains(&Draft), "{from:?}");
-                if matches!(from, Published | Archived | CancelRequested | Cancelled) {
-                    assert!(!next.iter().any(|status| status.is_writing() || *status == InReview));
+                if matches!(from, Archived | CancelRequested | Cancelled) {
+                    assert!(!next.iter().any(|status| status.is_editable() || *status == InReview));
                 }
-                assert_eq!(next.is_empty(), from == Cancelled);
+                assert_eq!(next.is_empty(), matches!(from, Cancelled | Discarded));
                 assert!(!next.contains(&from));
             }
         }
+        assert_eq!(
+            Published.may_become(None),
+            [RevisionRequested, Archived, CancelRequested]
+        );
         assert_eq!(CancelRequested.may_become(Some(Archived)), [Archived, Cancelled]);
+    }
+
+    /// INS-6
+    #[test]
+    fn a_transition_that_takes_a_report_from_partners_or_archives_it_needs_a_reason() {
+        assert!(Published.needs_reason(RevisionRequested) && InReview.needs_reason(RevisionRequested));
+        assert!(Published.needs_reason(Archived) && Archived.needs_reason(CancelRequested));
+        // The request has its own reason.
+        assert!(!CancelRequested.needs_reason(Archived) && !CancelRequested.needs_reason(Cancelled));
     }
 }

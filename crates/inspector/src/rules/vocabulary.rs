@@ -1,23 +1,23 @@
-//! The statuses that an inspector gives a point by hand: code, label in the language of the reports, severity.
+//! The statuses that an inspector can give a point, with their Turkish labels and severities.
 
 use partner_api_domain::threshold::PointStatus;
 
 use crate::generated::types::AnswerStatus;
 
-/// A status as an answer holds it.
+/// A status as it is stored in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// `status_code`
+pub struct StoredStatus {
+    /// The value of `status_code`.
     pub code: &'static str,
-    /// `status_label`
+    /// The value of `status_label`, in Turkish.
     pub label: &'static str,
-    /// `severity`
+    /// The value of `severity`.
     pub severity: &'static str,
 }
 
-impl From<PointStatus> for Word {
+impl From<PointStatus> for StoredStatus {
     fn from(status: PointStatus) -> Self {
-        Word {
+        StoredStatus {
             code: status.code(),
             label: status.label(),
             severity: status.severity(),
@@ -25,7 +25,7 @@ impl From<PointStatus> for Word {
     }
 }
 
-impl From<AnswerStatus> for Word {
+impl From<AnswerStatus> for StoredStatus {
     fn from(status: AnswerStatus) -> Self {
         let (code, label, severity) = match status {
             AnswerStatus::Good => return PointStatus::Good.into(),
@@ -43,6 +43,6 @@ impl From<AnswerStatus> for Word {
             AnswerStatus::Faulty => ("FAULTY", "Arızalı", "HIGH"),
             AnswerStatus::Broken => ("BROKEN", "Kırık", "HIGH"),
         };
-        Word { code, label, severity }
+        StoredStatus { code, label, severity }
     }
 }

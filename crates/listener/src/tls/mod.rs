@@ -1,4 +1,4 @@
-//! TLS at the listener: a certificate and its key from two files, looked at again while the service runs.
+//! TLS with a certificate and a key from two files, which are reloaded when they change.
 
 mod pair;
 mod reload;
@@ -17,88 +17,88 @@ pub use pair::{IsOpenToOthers, TlsError, TlsFiles, Validity, inspect};
 
 use pair::Pair;
 
-/// Bytes that TLS keeps for a peer that does not take them. It is no more than a peer must take in the time that it has
-/// (`listener::Limits::answer_bytes`), for nobody measures how it takes these.
-const BUFFERED: usize = 16 * 1024;
+/// Bytes that TLS buffers for a peer that does not read. The limit for stalled responses does not cover these bytes, so there
+/// are no more than `Limits::response_bytes`.
+const SEND_BUFFER: usize = 16 * 1024;
 
-/// What is told to a client that speaks HTTP where TLS is spoken, and how much more of its request is read, so that closing
-/// does not take the answer away from it.
-const NO_TLS: &[u8] =
-    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 31\r\n\r\n\
-    This port is spoken to by HTTPS";
-const READ_IN_THE_CLEAR: u64 = 64 * 1024;
+/// The response to plain HTTP on a TLS port.
+const PLAIN_HTTP_RESPONSE: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 24\r\n\r\n\
+    This port requires HTTPS";
+/// Bytes of such a request that are read after the response, so that closing the socket does not discard the response.
+const MAX_PLAIN_HTTP: u64 = 64 * 1024;
 
-/// The certificate in force. Clones share it.
+/// The current certificate. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Tls {
     files: TlsFiles,
     is_open_to_others: IsOpenToOthers,
     pair: Arc<ArcSwap<Pair>>,
-    complaint: Arc<ArcSwapOption<String>>,
+    rejection: Arc<ArcSwapOption<String>>,
 }
 
 impl Tls {
-    /// Reads the files. The key's must not be open to others. A certificate whose time is over, or has not come, is used nevertheless, and the log says so: clients
-    /// refuse it, which they would not do less if the service did not start, and its successor is taken up when it comes.
+    /// Reads the files. An expired or not yet valid certificate is used as well, with an error in the log: clients reject it,
+    /// but the service runs and loads the next certificate when it arrives.
     ///
     /// # Errors
-    /// They cannot be used; the message says why, and what to do.
+    /// If the files cannot be used, or the key's file can be read by other users.
     pub fn open(files: TlsFiles, is_open_to_others: IsOpenToOthers) -> Result<Self, TlsError> {
         let pair = Pair::read(&files, is_open_to_others)?;
         match pair.validity.check() {
-            Ok(()) => tracing::info!(ends = %pair.validity.ends, "the TLS certificate is in force"),
-            Err(error) => tracing::error!(%error, "clients will refuse the TLS certificate"),
+            Ok(()) => tracing::info!(expires = %pair.validity.ends, "loaded the TLS certificate"),
+            Err(error) => tracing::error!(%error, "clients will reject the TLS certificate"),
         }
         Ok(Self {
             files,
             is_open_to_others,
             pair: Arc::new(ArcSwap::from_pointee(pair)),
-            complaint: Arc::default(),
+            rejection: Arc::default(),
         })
     }
 
-    /// The handshake of a connection, under the certificate that is in force when it begins.
+    /// Performs the handshake of a connection with the current certificate.
     ///
     /// # Errors
-    /// The peer does not speak TLS, or agrees to nothing that is offered. It has been told.
+    /// If the peer does not use TLS, or the two sides support no common parameters. The peer has been sent the reason.
     pub async fn accept(&self, mut stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let mut first = [0];
         if stream.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase() {
-            refuse_plain_http(&mut stream).await?;
+            reject_plain_http(&mut stream).await?;
             return Err(io::Error::other("plain HTTP"));
         }
         let acceptor = TlsAcceptor::from(self.pair.load().server.clone());
         acceptor
-            .accept_with(stream, |session| session.set_buffer_limit(Some(BUFFERED)))
+            .accept_with(stream, |session| session.set_buffer_limit(Some(SEND_BUFFER)))
             .await
     }
 
-    /// From when until when the certificate in force is valid.
+    /// Returns the validity period of the current certificate.
     #[must_use]
     pub fn validity(&self) -> Validity {
         self.pair.load().validity
     }
 
-    /// Why what is in the files now is not in force; `None` where it is.
+    /// Returns why the current files are not used; `None` if they are.
     #[must_use]
-    pub fn complaint(&self) -> Option<Arc<String>> {
-        self.complaint.load_full()
+    pub fn rejection(&self) -> Option<Arc<String>> {
+        self.rejection.load_full()
     }
 
-    /// Looks at the files every few seconds and on SIGHUP, from now on and for ever.
+    /// Returns a future that reloads changed files, every few seconds and on SIGHUP. It never completes.
     ///
     /// # Errors
-    /// The signal cannot be listened for.
-    pub fn keep_fresh(self) -> Result<impl Future<Output = ()>, TlsError> {
-        reload::keep_fresh(self)
+    /// If the signal handler cannot be installed.
+    pub fn watch_files(self) -> Result<impl Future<Output = ()>, TlsError> {
+        reload::watch_files(self)
     }
 }
 
-/// Says to a client what it does wrong, as it understands it.
-async fn refuse_plain_http(stream: &mut TcpStream) -> io::Result<()> {
-    stream.write_all(NO_TLS).await?;
+/// Responds to plain HTTP with an error that the client can read.
+async fn reject_plain_http(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(PLAIN_HTTP_RESPONSE).await?;
     stream.shutdown().await?;
-    let mut rest = stream.take(READ_IN_THE_CLEAR);
+    let mut rest = stream.take(MAX_PLAIN_HTTP);
     let _ = tokio::time::timeout(
         Duration::from_secs(1),
         tokio::io::copy(&mut rest, &mut tokio::io::sink()),

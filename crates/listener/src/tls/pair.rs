@@ -1,4 +1,4 @@
-//! A certificate and the key that belongs to it, from their files.
+//! A certificate and its private key, read from two files.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -19,125 +19,125 @@ use thiserror::Error;
 use x509_cert::der::Decode;
 use zeroize::Zeroizing;
 
-/// What a file may hold. A chain of certificates is some kilobytes.
-const LARGEST: u64 = 1024 * 1024;
+/// The maximum size of a file in bytes. A certificate chain takes a few kilobytes.
+const MAX_FILE_SIZE: u64 = 1024 * 1024;
 
-/// What is offered, what is preferred first.
+/// The ALPN protocols, in order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Whether the file of a secret, of this mode, can be read or changed by others than this program.
+/// Returns whether a secret's file with this mode can be read or changed by other users.
 pub type IsOpenToOthers = fn(&Path, u32) -> bool;
 
-/// Where a certificate and its key are, in PEM.
+/// The files of a certificate and its key, in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TlsFiles {
-    /// The server's certificate, and behind it those of its issuers.
+    /// The server's certificate, followed by those of its issuers.
     pub certificate: PathBuf,
-    /// Its private key, readable by its owner alone.
+    /// Its private key, which only the owner may read.
     pub key: PathBuf,
 }
 
-/// What is wrong with a certificate or its key. Never repeats what is in the files.
+/// An error about a certificate or its key. It never contains parts of the files.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// A file cannot be read.
-    #[error("{option} {path}: {reason}; name a file in PEM that this user may read")]
+    #[error("{option} {path}: {reason}; name a PEM file that this user can read")]
     File {
-        /// The option that names it.
+        /// The option that names the file.
         option: &'static str,
         /// The file.
         path: String,
-        /// Why not.
+        /// The error.
         reason: io::Error,
     },
-    /// The key is open to others.
-    #[error("--tls-key {0}: the key can be read by other users; close it with: chmod 600")]
+    /// Other users can read the key.
+    #[error("--tls-key {0}: other users can read the key; restrict it with: chmod 600")]
     KeyOpen(String),
-    /// There is no certificate.
+    /// The file contains no certificate.
     #[error(
-        "--tls-certificate {0}: no certificate in it; expected a block that begins with -----BEGIN CERTIFICATE-----, the \
-         server's own first and those of its issuers behind it"
+        "--tls-certificate {0}: the file contains no certificate; it must contain blocks that begin with \
+         -----BEGIN CERTIFICATE-----, the server's own first, followed by those of its issuers"
     )]
     NoCertificate(String),
-    /// There is no key.
+    /// The file contains no key.
     #[error(
-        "--tls-key {0}: no private key in it; expected a block that begins with -----BEGIN PRIVATE KEY-----, without a \
-         password"
+        "--tls-key {0}: the file contains no private key; it must contain a block that begins with \
+         -----BEGIN PRIVATE KEY-----, without a password"
     )]
     NoKey(String),
-    /// Something in a file is not what it says.
-    #[error("{option} {path}: {reason}; see that the file is whole")]
+    /// A file is malformed.
+    #[error("{option} {path}: {reason}; check that the file is complete")]
     Malformed {
         /// The option that names the file.
         option: &'static str,
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// They do not belong together.
+    /// The key does not belong to the certificate.
     #[error(
         "--tls-key {key}: the key does not belong to the first certificate in {certificate}; name the key that this \
-         certificate was made for"
+         certificate was issued for"
     )]
     Mismatch {
         /// The certificate's file.
         certificate: String,
-        /// The key's.
+        /// The key's file.
         key: String,
     },
-    /// The certificate's time is over.
-    #[error("the TLS certificate ended at {0}; renew it")]
-    Over(DateTime<Utc>),
-    /// The certificate's time has not come.
-    #[error("the TLS certificate begins at {0}; wait, or set this machine's clock")]
-    Early(DateTime<Utc>),
-    /// The signal by which operators ask for a look at the files cannot be listened for.
-    #[error("SIGHUP cannot be listened for: {0}")]
+    /// The certificate has expired.
+    #[error("the TLS certificate expired at {0}; renew it")]
+    Expired(DateTime<Utc>),
+    /// The certificate is not valid yet.
+    #[error("the TLS certificate is not valid before {0}; wait, or check this machine's clock")]
+    NotYetValid(DateTime<Utc>),
+    /// The handler for SIGHUP cannot be installed.
+    #[error("failed to install the SIGHUP handler: {0}")]
     Signal(io::Error),
-    /// A look at the files did not come to its end.
-    #[error("the TLS certificate could not be looked at: {0}")]
-    Look(tokio::task::JoinError),
+    /// The task that reads the files failed.
+    #[error("failed to read the TLS certificate: {0}")]
+    Reload(tokio::task::JoinError),
 }
 
 const CERTIFICATE: &str = "--tls-certificate";
 const KEY: &str = "--tls-key";
 
-/// When a certificate is valid.
+/// The validity period of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// From when on.
+    /// The first moment of the period.
     pub begins: DateTime<Utc>,
-    /// Until when.
+    /// The last moment of the period.
     pub ends: DateTime<Utc>,
 }
 
 impl Validity {
-    /// Whether it is valid now.
+    /// Checks that the certificate is valid now.
     ///
     /// # Errors
-    /// Its time is over, or has not come.
+    /// If it has expired or is not valid yet.
     pub fn check(&self) -> Result<(), TlsError> {
         let now = Utc::now();
         if now > self.ends {
-            return Err(TlsError::Over(self.ends));
+            return Err(TlsError::Expired(self.ends));
         }
         if now < self.begins {
-            return Err(TlsError::Early(self.begins));
+            return Err(TlsError::NotYetValid(self.begins));
         }
         Ok(())
     }
 }
 
-/// Reads a certificate and its key as the service would, and says when it is valid.
+/// Reads a certificate and its key as the service does, and returns the validity period.
 ///
 /// # Errors
-/// They cannot be used.
+/// If they cannot be used.
 pub fn inspect(files: &TlsFiles, is_open_to_others: IsOpenToOthers) -> Result<Validity, TlsError> {
     Ok(Pair::read(files, is_open_to_others)?.validity)
 }
 
-/// What the two files hold.
+/// The contents of the two files.
 pub(super) struct Contents {
     certificate: Zeroizing<Vec<u8>>,
     key: Zeroizing<Vec<u8>>,
@@ -153,15 +153,15 @@ impl Contents {
         Ok(Self { certificate, key })
     }
 
-    /// Tells contents from others.
+    /// Returns a digest that identifies the contents.
     pub fn digest(&self) -> [u8; 32] {
         let hash = |bytes: &[u8]| Sha256::digest(bytes);
         Sha256::digest([hash(&self.certificate), hash(&self.key)].concat()).into()
     }
 }
 
-/// A certificate with its key, ready for handshakes. A server of its own, so that nobody resumes under one certificate what
-/// was agreed under another.
+/// A certificate with its key, ready for handshakes. Each pair has a separate configuration, so that a session of one certificate
+/// cannot be resumed under another.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub server: Arc<ServerConfig>,
@@ -213,7 +213,7 @@ impl Pair {
     }
 }
 
-/// TLS 1.2 and 1.3, no client certificates, and nothing of a request before the handshake's end (0-RTT).
+/// Builds a configuration with TLS 1.2 and 1.3, without client certificates and without 0-RTT.
 fn server(provider: Arc<CryptoProvider>, certified: CertifiedKey) -> Result<ServerConfig, RustlsError> {
     let mut server = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
@@ -232,30 +232,30 @@ fn validity(certificate: &CertificateDer<'_>) -> Result<Validity, x509_cert::der
     })
 }
 
-/// A file's bytes, if `may` has nothing against its mode.
+/// Reads a file whose mode passes `check_mode`.
 fn read(
     option: &'static str,
     path: &Path,
-    may: impl Fn(u32) -> Result<(), TlsError>,
+    check_mode: impl Fn(u32) -> Result<(), TlsError>,
 ) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     let failed = |reason| TlsError::File {
         option,
         path: path.display().to_string(),
         reason,
     };
-    // Before it is opened: opening a pipe waits for its writer.
+    // Checked before opening, because opening a pipe waits for its writer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(failed(io::Error::other("is no file")));
+        return Err(failed(io::Error::other("not a file")));
     }
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
-    may(metadata.permissions().mode())?;
-    if metadata.len() > LARGEST {
-        return Err(failed(io::Error::other("is larger than 1 MiB")));
+    check_mode(metadata.permissions().mode())?;
+    if metadata.len() > MAX_FILE_SIZE {
+        return Err(failed(io::Error::other("larger than 1 MiB")));
     }
-    // Whole at once: a growing buffer would leave pieces of the key behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST as usize));
-    file.take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
+    // Allocated in full: a growing buffer would leave copies of parts of the key in memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_SIZE as usize));
+    file.take(MAX_FILE_SIZE).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 
@@ -263,22 +263,22 @@ fn read(
 mod tests {
     use super::*;
 
-    struct Given {
+    struct TestFiles {
         folder: tempfile::TempDir,
         files: TlsFiles,
     }
 
-    fn given() -> Given {
+    fn test_files() -> TestFiles {
         let folder = tempfile::tempdir().unwrap();
         let files = TlsFiles {
             certificate: folder.path().join("tls.crt"),
             key: folder.path().join("tls.key"),
         };
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        fs::write(&files.certificate, made.cert.pem()).unwrap();
-        fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+        let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(&files.certificate, generated.cert.pem()).unwrap();
+        fs::write(&files.key, generated.signing_key.serialize_pem()).unwrap();
         set_mode(&files.key, 0o600);
-        Given { folder, files }
+        TestFiles { folder, files }
     }
 
     fn is_open_to_others(_: &Path, mode: u32) -> bool {
@@ -290,22 +290,22 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(files: &TlsFiles, parts: &[&str]) {
+    fn assert_rejected(files: &TlsFiles, parts: &[&str]) {
         let message = inspect(files, is_open_to_others).unwrap_err().to_string();
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
 
     #[test]
-    fn a_certificate_and_its_key_are_accepted_also_with_a_key_that_its_owner_cannot_write() {
-        let Given { folder, files } = given();
+    fn a_key_that_its_owner_cannot_write_is_accepted() {
+        let TestFiles { folder, files } = test_files();
         set_mode(&files.key, 0o400);
         inspect(&files, is_open_to_others).unwrap().check().unwrap();
         drop(folder);
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_the_option_the_file_and_what_to_do() {
-        let Given { folder, files } = given();
+    fn errors_name_the_option_the_file_and_the_remedy() {
+        let TestFiles { folder, files } = test_files();
         let at = |name: &str| folder.path().join(name);
         let with = |certificate: &str, key: &str| TlsFiles {
             certificate: at(certificate),
@@ -324,34 +324,34 @@ mod tests {
         fs::write(at("other"), other.serialize_pem()).unwrap();
         set_mode(&at("other"), 0o600);
 
-        refused(
+        assert_rejected(
             &with("absent", "tls.key"),
-            &["--tls-certificate", "absent", "name a file"],
+            &["--tls-certificate", "absent", "name a PEM file"],
         );
-        refused(&with("tls.crt", "absent"), &["--tls-key", "absent", "name a file"]);
-        refused(&with(".", "tls.key"), &["--tls-certificate", "is no file"]);
-        refused(
+        assert_rejected(&with("tls.crt", "absent"), &["--tls-key", "absent", "name a PEM file"]);
+        assert_rejected(&with(".", "tls.key"), &["--tls-certificate", "not a file"]);
+        assert_rejected(
             &with("empty", "tls.key"),
             &["--tls-certificate", "empty", "BEGIN CERTIFICATE"],
         );
-        refused(&with("tls.key", "tls.key"), &["--tls-certificate", "BEGIN CERTIFICATE"]);
-        refused(&with("half", "tls.key"), &["--tls-certificate", "half", "whole"]);
-        refused(
+        assert_rejected(&with("tls.key", "tls.key"), &["--tls-certificate", "BEGIN CERTIFICATE"]);
+        assert_rejected(&with("half", "tls.key"), &["--tls-certificate", "half", "complete"]);
+        assert_rejected(
             &with("nonsense", "tls.key"),
-            &["--tls-certificate", "nonsense", "whole"],
+            &["--tls-certificate", "nonsense", "complete"],
         );
-        refused(&with("tls.crt", "empty"), &["--tls-key", "empty", "BEGIN PRIVATE KEY"]);
-        refused(
+        assert_rejected(&with("tls.crt", "empty"), &["--tls-key", "empty", "BEGIN PRIVATE KEY"]);
+        assert_rejected(
             &with("tls.crt", "other"),
             &["--tls-key", "other", "tls.crt", "does not belong"],
         );
         set_mode(&files.key, 0o640);
-        refused(&files, &["--tls-key", "tls.key", "chmod 600"]);
+        assert_rejected(&files, &["--tls-key", "tls.key", "chmod 600"]);
     }
 
     #[test]
-    fn a_certificate_whose_time_is_over_or_has_not_come_is_told_apart() {
-        let Given { folder, files } = given();
+    fn expired_and_not_yet_valid_certificates_are_distinguished() {
+        let TestFiles { folder, files } = test_files();
         let key = rcgen::KeyPair::generate().unwrap();
         fs::write(&files.key, key.serialize_pem()).unwrap();
         for (from, to, part) in [(2000, 2001, "renew it"), (2200, 2201, "clock")] {

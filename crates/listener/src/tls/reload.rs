@@ -1,4 +1,4 @@
-//! Taking up a new certificate while the service runs.
+//! Hot reload of the TLS certificate.
 
 use std::time::Duration;
 
@@ -9,32 +9,31 @@ use tokio::time::sleep;
 use super::Tls;
 use super::pair::{Contents, Pair, TlsError};
 
-/// How often the files are looked at. By their contents, for those of links and mounted secrets change where no time of
-/// change does.
-const LOOK: Duration = Duration::from_secs(3);
+/// How often the files are read. Their contents are compared, because the modification times of symbolic links and mounted
+/// secrets do not change reliably.
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
 
-/// How long changed files must stay as they are before they are judged: they are replaced one after the other, and not
-/// everybody writes a file at once.
-const SETTLE: Duration = Duration::from_millis(500);
+/// How long changed files must stay unchanged before they are used, because the two files are not replaced at the same time.
+const UNCHANGED_PERIOD: Duration = Duration::from_millis(500);
 
-pub(super) fn keep_fresh(tls: Tls) -> Result<impl Future<Output = ()>, TlsError> {
+pub(super) fn watch_files(tls: Tls) -> Result<impl Future<Output = ()>, TlsError> {
     let mut hangup = signal(SignalKind::hangup()).map_err(TlsError::Signal)?;
     Ok(async move {
         loop {
             tokio::select! {
-                () = sleep(LOOK) => {}
+                () = sleep(POLL_INTERVAL) => {}
                 _ = hangup.recv() => {}
             }
-            look(&tls).await;
+            reload(&tls).await;
         }
     })
 }
 
-/// Puts into force what is in the files now, if it is new and fits.
-async fn look(tls: &Tls) {
+/// Loads the files if they have changed and are valid.
+async fn reload(tls: &Tls) {
     let mut found = read(tls).await;
-    while !is_in_force(tls, &found) {
-        sleep(SETTLE).await;
+    while !is_current(tls, &found) {
+        sleep(UNCHANGED_PERIOD).await;
         let again = read(tls).await;
         let settled = digest(&again) == digest(&found);
         found = again;
@@ -42,31 +41,31 @@ async fn look(tls: &Tls) {
             break;
         }
     }
-    if is_in_force(tls, &found) {
-        tls.complaint.store(None);
+    if is_current(tls, &found) {
+        tls.rejection.store(None);
         return;
     }
-    let judged = found.and_then(|contents| {
+    let valid_pair = found.and_then(|contents| {
         let pair = Pair::of(&tls.files, &contents)?;
         pair.validity.check()?;
         Ok(pair)
     });
-    match judged {
+    match valid_pair {
         Ok(pair) => {
-            tracing::info!(ends = %pair.validity.ends, "a new TLS certificate is in force");
+            tracing::info!(expires = %pair.validity.ends, "loaded a new TLS certificate");
             tls.pair.store(pair.into());
-            tls.complaint.store(None);
+            tls.rejection.store(None);
         }
-        Err(error) => complain(tls, &error),
+        Err(error) => reject(tls, &error),
     }
 }
 
-/// Says it once, however often it is found.
-fn complain(tls: &Tls, error: &TlsError) {
-    let complaint = error.to_string();
-    if tls.complaint.load().as_deref() != Some(&complaint) {
-        tracing::warn!(%error, "the new TLS certificate is not used, and the one before stays in force");
-        tls.complaint.store(Some(complaint.into()));
+/// Records why the files were rejected, and logs each reason once.
+fn reject(tls: &Tls, error: &TlsError) {
+    let rejection = error.to_string();
+    if tls.rejection.load().as_deref() != Some(&rejection) {
+        tracing::warn!(%error, "rejected the new TLS certificate; the previous one stays active");
+        tls.rejection.store(Some(rejection.into()));
     }
 }
 
@@ -74,7 +73,7 @@ async fn read(tls: &Tls) -> Result<Contents, TlsError> {
     let (files, is_open_to_others) = (tls.files.clone(), tls.is_open_to_others);
     match spawn_blocking(move || Contents::read(&files, is_open_to_others)).await {
         Ok(contents) => contents,
-        Err(stopped) => Err(TlsError::Look(stopped)),
+        Err(stopped) => Err(TlsError::Reload(stopped)),
     }
 }
 
@@ -82,7 +81,7 @@ fn digest(contents: &Result<Contents, TlsError>) -> Option<[u8; 32]> {
     contents.as_ref().ok().map(Contents::digest)
 }
 
-fn is_in_force(tls: &Tls, contents: &Result<Contents, TlsError>) -> bool {
+fn is_current(tls: &Tls, contents: &Result<Contents, TlsError>) -> bool {
     digest(contents) == Some(tls.pair.load().digest)
 }
 
@@ -93,6 +92,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
+    use rcgen::{CertifiedKey, KeyPair};
+
     use super::*;
     use crate::tls::TlsFiles;
 
@@ -101,76 +102,77 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    #[tokio::test]
-    async fn what_does_not_fit_is_complained_about_once_and_what_fits_is_taken_up() {
-        let folder = tempfile::tempdir().unwrap();
+    fn generate() -> CertifiedKey<KeyPair> {
+        rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap()
+    }
+
+    /// Writes a certificate and its key into a folder, and opens them.
+    fn open(folder: &tempfile::TempDir, pair: &CertifiedKey<KeyPair>) -> (Tls, TlsFiles) {
         let files = TlsFiles {
             certificate: folder.path().join("tls.crt"),
             key: folder.path().join("tls.key"),
         };
-        let made = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let (old, new) = (made(), made());
-        write(&files.certificate, &old.cert.pem());
-        write(&files.key, &old.signing_key.serialize_pem());
-        let tls = Tls::open(files.clone(), |_, _| false).unwrap();
-        let (in_force, certificate) = (tls.pair.load_full(), old.cert.pem());
-        look(&tls).await;
-        assert_eq!(tls.complaint(), None);
-
-        let over = || {
-            let mut over = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
-            over.not_after = rcgen::date_time_ymd(2001, 1, 1);
-            over.self_signed(&old.signing_key).unwrap().pem()
-        };
-        for (bad, part) in [
-            (new.cert.pem(), "does not belong"),
-            (over(), "ended at 2001-01-01"),
-            (certificate[..certificate.len() / 2].to_owned(), "whole"),
-            (String::new(), "no certificate"),
-        ] {
-            write(&files.certificate, &bad);
-            look(&tls).await;
-            let complaint = tls.complaint().unwrap();
-            assert!(complaint.contains(part), "{complaint}");
-            look(&tls).await;
-            assert!(Arc::ptr_eq(&complaint, &tls.complaint().unwrap()));
-            assert!(Arc::ptr_eq(&in_force, &tls.pair.load_full()));
-        }
-
-        write(&files.certificate, &certificate);
-        look(&tls).await;
-        assert_eq!(tls.complaint(), None);
-        assert!(Arc::ptr_eq(&in_force, &tls.pair.load_full()));
-
-        write(&files.certificate, &new.cert.pem());
-        write(&files.key, &new.signing_key.serialize_pem());
-        look(&tls).await;
-        assert_eq!(tls.complaint(), None);
-        assert!(!Arc::ptr_eq(&in_force, &tls.pair.load_full()));
+        write(&files.certificate, &pair.cert.pem());
+        write(&files.key, &pair.signing_key.serialize_pem());
+        (Tls::open(files.clone(), |_, _| false).unwrap(), files)
     }
 
     #[tokio::test]
-    async fn files_that_are_replaced_one_after_the_other_are_judged_when_both_are() {
+    async fn invalid_files_are_rejected_once_and_valid_files_are_loaded() {
         let folder = tempfile::tempdir().unwrap();
-        let files = TlsFiles {
-            certificate: folder.path().join("tls.crt"),
-            key: folder.path().join("tls.key"),
+        let (old, new) = (generate(), generate());
+        let (tls, files) = open(&folder, &old);
+        let (previous, certificate) = (tls.pair.load_full(), old.cert.pem());
+        reload(&tls).await;
+        assert_eq!(tls.rejection(), None);
+
+        let expired = || {
+            let mut expired = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+            expired.not_after = rcgen::date_time_ymd(2001, 1, 1);
+            expired.self_signed(&old.signing_key).unwrap().pem()
         };
-        let made = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let (old, new) = (made(), made());
-        write(&files.certificate, &old.cert.pem());
-        write(&files.key, &old.signing_key.serialize_pem());
-        let tls = Tls::open(files.clone(), |_, _| false).unwrap();
-        let in_force = tls.pair.load_full();
+        for (bad, part) in [
+            (new.cert.pem(), "does not belong"),
+            (expired(), "expired at 2001-01-01"),
+            (certificate[..certificate.len() / 2].to_owned(), "complete"),
+            (String::new(), "no certificate"),
+        ] {
+            write(&files.certificate, &bad);
+            reload(&tls).await;
+            let rejection = tls.rejection().unwrap();
+            assert!(rejection.contains(part), "{rejection}");
+            reload(&tls).await;
+            assert!(Arc::ptr_eq(&rejection, &tls.rejection().unwrap()));
+            assert!(Arc::ptr_eq(&previous, &tls.pair.load_full()));
+        }
+
+        write(&files.certificate, &certificate);
+        reload(&tls).await;
+        assert_eq!(tls.rejection(), None);
+        assert!(Arc::ptr_eq(&previous, &tls.pair.load_full()));
 
         write(&files.certificate, &new.cert.pem());
-        let mut looking = std::pin::pin!(look(&tls));
-        // As far as it comes without the key: it has seen the certificate, and rests.
-        let early = tokio::time::timeout(SETTLE / 4, looking.as_mut()).await;
+        write(&files.key, &new.signing_key.serialize_pem());
+        reload(&tls).await;
+        assert_eq!(tls.rejection(), None);
+        assert!(!Arc::ptr_eq(&previous, &tls.pair.load_full()));
+    }
+
+    #[tokio::test]
+    async fn files_that_are_replaced_one_after_the_other_are_loaded_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (generate(), generate());
+        let (tls, files) = open(&folder, &old);
+        let previous = tls.pair.load_full();
+
+        write(&files.certificate, &new.cert.pem());
+        let mut reloading = std::pin::pin!(reload(&tls));
+        // It has read the new certificate and waits for the files to settle.
+        let early = tokio::time::timeout(UNCHANGED_PERIOD / 4, reloading.as_mut()).await;
         assert!(early.is_err());
         write(&files.key, &new.signing_key.serialize_pem());
-        looking.await;
-        assert_eq!(tls.complaint(), None);
-        assert!(!Arc::ptr_eq(&in_force, &tls.pair.load_full()));
+        reloading.await;
+        assert_eq!(tls.rejection(), None);
+        assert!(!Arc::ptr_eq(&previous, &tls.pair.load_full()));
     }
 }

@@ -1,4 +1,4 @@
-//! Answers that come before the request's body was read.
+//! Responses that are sent before the request's body was read.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use http::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use super::setup::{HELLO, ask, ends, get, quick, read_answer, soon, start};
+use super::setup::{HELLO, ends, exchange, get, quick, read_response, soon, start};
 
-/// Posts bodies of both sizes 60 times each, in 6 threads, and prints how often 413 was read.
+/// Posts bodies of two sizes 60 times each, in 6 threads, and prints how often the client read the 413.
 const PYTHON: &str = r#"
 import http.client, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +19,8 @@ def post(size):
     connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=30)
     try:
         connection.request("POST", "/early", body=b"x" * size)
-        answer = connection.getresponse()
-        return (answer.status, answer.read()) == (413, b"too large")
+        response = connection.getresponse()
+        return (response.status, response.read()) == (413, b"too large")
     except OSError:
         return False
     finally:
@@ -32,7 +32,7 @@ with ThreadPoolExecutor(6) as pool:
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pythons_http_client_reads_an_early_answer_every_time() {
+async fn pythons_http_client_always_reads_an_early_response() {
     let served = start(Limits::default());
     let output = Command::new("python3")
         .args(["-c", PYTHON, &served.running.address.port().to_string()])
@@ -44,7 +44,7 @@ async fn pythons_http_client_reads_an_early_answer_every_time() {
 
 /// REQ-6
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_sends_everything_first_reads_the_early_answer_afterwards() {
+async fn a_client_that_sends_the_whole_body_first_can_read_the_early_response() {
     const SIZE: usize = 5 * 1024 * 1024;
     let served = start(Limits::default());
     let body = vec![b'x'; SIZE];
@@ -68,82 +68,82 @@ async fn whoever_sends_everything_first_reads_the_early_answer_afterwards() {
         let mut stream = served.connect().await;
         let request = [head.as_bytes(), framing.as_bytes(), body].concat();
         soon(stream.write_all(&request)).await.unwrap();
-        let answer = read_answer(&mut stream).await;
+        let response = read_response(&mut stream).await;
         assert_eq!(
-            (answer.status, answer.body),
+            (response.status, response.body),
             (413, b"too large".to_vec()),
             "{head}{framing}"
         );
         if head.contains("HTTP/1.1") {
-            assert!(answer.head.contains("connection: close"), "{}", answer.head);
+            assert!(response.head.contains("connection: close"), "{}", response.head);
         }
         ends(&mut stream).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_refused_at_once_may_be_sent_to_its_end() {
-    // More than the sockets between them hold.
+async fn a_client_can_send_all_of_a_body_that_was_rejected_at_once() {
+    // More than the socket buffers hold.
     const SIZE: usize = 40 * 1024 * 1024;
     let served = start(Limits::default());
     let mut stream = served.connect().await;
     let head = format!("POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n");
     let request = [head.as_bytes(), &vec![b'x'; SIZE]].concat();
     soon(stream.write_all(&request)).await.unwrap();
-    assert_eq!(read_answer(&mut stream).await.status, 413);
+    assert_eq!(read_response(&mut stream).await.status, 413);
 }
 
 #[tokio::test]
-async fn whoever_asked_whether_to_continue_is_answered_without_being_told_to() {
+async fn a_rejected_request_that_expects_100_continue_gets_no_100() {
     let served = start(Limits::default());
     let mut stream = served.connect().await;
     let head = b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\nExpect: 100-continue\r\n\r\n";
-    let answer = ask(&mut stream, head).await;
-    assert_eq!(answer.status, 413);
-    assert!(answer.head.contains("connection: close"));
-    // One whose body is wanted is told.
+    let response = exchange(&mut stream, head).await;
+    assert_eq!(response.status, 413);
+    assert!(response.head.contains("connection: close"));
+    // A request whose body is read gets the 100.
     let mut stream = served.connect().await;
     let head = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n";
     stream.write_all(head).await.unwrap();
-    let mut told = [0; 25];
-    soon(stream.read_exact(&mut told)).await.unwrap();
-    assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
-    assert_eq!(ask(&mut stream, b"body").await.body, b"body");
+    let mut interim = [0; 25];
+    soon(stream.read_exact(&mut interim)).await.unwrap();
+    assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(exchange(&mut stream, b"body").await.body, b"body");
 }
 
 #[tokio::test]
-async fn a_small_body_that_nobody_read_costs_no_connection() {
+async fn an_unread_small_body_does_not_close_the_connection() {
     let served = start(Limits::default());
     let mut stream = served.connect().await;
     for pause in [false, true, false, true] {
         let head = b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n";
         let body = [b'x'; 2000];
-        let answer = if pause {
-            // The body comes when the answer has been read.
-            let answer = ask(&mut stream, head).await;
+        let response = if pause {
+            // Sends the body after reading the response.
+            let response = exchange(&mut stream, head).await;
             stream.write_all(&body).await.unwrap();
-            answer
+            response
         } else {
-            ask(&mut stream, &[&head[..], &body].concat()).await
+            exchange(&mut stream, &[&head[..], &body].concat()).await
         };
-        assert_eq!(answer.status, 413);
-        assert!(!answer.head.contains("connection: close"), "{}", answer.head);
-        assert_eq!(ask(&mut stream, HELLO).await.status, 200);
+        assert_eq!(response.status, 413);
+        assert!(!response.head.contains("connection: close"), "{}", response.head);
+        assert_eq!(exchange(&mut stream, HELLO).await.status, 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_read_after_an_answer_is_bounded_in_bytes_and_in_time() {
+async fn discarding_after_a_response_is_limited_in_bytes_and_time() {
     let head = b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n";
-    // Endless bytes, against a bound on bytes alone.
+    // An endless body, against the limit on bytes.
     let bytes = start(Limits {
         linger_bytes: 1024 * 1024,
         ..Limits::default()
     });
-    // A byte now and then, against the bound on the whole time; and a peer that falls silent.
+    // A slow body, against the limit on the whole time; and a peer that stops sending.
     let time = start(quick());
     let send = |mut stream: tokio::net::TcpStream, size: usize, pause: Duration| async move {
-        assert_eq!(ask(&mut stream, head).await.status, 413);
+        assert_eq!(exchange(&mut stream, head).await.status, 413);
         soon(async {
             while stream.write_all(&vec![b'x'; size]).await.is_ok() {
                 tokio::time::sleep(pause).await;
@@ -153,8 +153,8 @@ async fn what_is_read_after_an_answer_is_bounded_in_bytes_and_in_time() {
     };
     let silent = async {
         let mut stream = time.connect().await;
-        assert_eq!(ask(&mut stream, head).await.status, 413);
-        // The server has said that nothing more comes at once, and goes by its clock: until then writing succeeds.
+        assert_eq!(exchange(&mut stream, head).await.status, 413);
+        // The server has closed its writing side. Writing to it succeeds until its timeout expires.
         ends(&mut stream).await;
         stream.write_all(b"x").await.unwrap();
         time.until_closed(stream).await;
@@ -167,7 +167,7 @@ async fn what_is_read_after_an_answer_is_bounded_in_bytes_and_in_time() {
 }
 
 #[tokio::test]
-async fn a_refusal_by_the_protocol_reaches_the_client_too() {
+async fn the_response_to_a_too_large_head_reaches_the_client() {
     let served = start(Limits::default());
     let mut stream = served.connect().await;
     let head = format!(
@@ -175,11 +175,11 @@ async fn a_refusal_by_the_protocol_reaches_the_client_too() {
         "x".repeat(8 * 1024 * 1024)
     );
     soon(stream.write_all(head.as_bytes())).await.unwrap();
-    assert_eq!(read_answer(&mut stream).await.status, 431);
+    assert_eq!(read_response(&mut stream).await.status, 431);
 }
 
 #[tokio::test]
-async fn over_http2_an_early_answer_ends_its_stream_alone() {
+async fn over_http2_an_early_response_ends_only_its_stream() {
     let served = start(Limits::default());
     let mut client = served.http2().await;
     let post = Request::post("http://a/early").body(()).unwrap();

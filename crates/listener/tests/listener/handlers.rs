@@ -1,4 +1,4 @@
-//! Handlers whose clients go, that panic, and that are under way when the listener stops.
+//! Handlers whose clients disconnect, that panic, or that are running when the listener stops.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,13 +9,15 @@ use http::Response;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::setup::{GET_BLOCK, HELLO, PATIENCE, ask, ends, frame, get, opening, quick, read_answer, soon, start};
+use super::setup::{
+    GET_BLOCK, HELLO, WAIT_LIMIT, ends, exchange, frame, get, opening, quick, read_response, soon, start,
+};
 
 #[tokio::test]
-async fn a_request_whose_client_has_gone_is_finished_all_the_same() {
+async fn a_request_finishes_even_if_its_client_disconnects() {
     let served = start(Limits::default());
     drop(served.busy().await);
-    served.until(|tally| tally.connections == 0).await;
+    served.until(|metrics| metrics.connections == 0).await;
     served.hanging.release.add_permits(1);
     soon(served.hanging.finished.acquire()).await.unwrap().forget();
 
@@ -23,15 +25,15 @@ async fn a_request_whose_client_has_gone_is_finished_all_the_same() {
     let (response, stream) = client.send_request(get("/hang"), true).unwrap();
     soon(served.hanging.begun.notified()).await;
     drop((response, stream));
-    served.until(|tally| tally.detached == 1).await;
+    served.until(|metrics| metrics.detached == 1).await;
     served.hanging.release.add_permits(1);
     soon(served.hanging.finished.acquire()).await.unwrap().forget();
-    served.until(|tally| tally.detached == 0).await;
-    assert_eq!(served.running.tally().abandoned, 0);
+    served.until(|metrics| metrics.detached == 0).await;
+    assert_eq!(served.running.metrics().abandoned, 0);
 }
 
 #[tokio::test]
-async fn resetting_streams_does_not_make_any_number_of_requests_run() {
+async fn resetting_streams_cannot_start_any_number_of_requests() {
     let served = start(Limits {
         detached: 3,
         ..Limits::default()
@@ -43,7 +45,7 @@ async fn resetting_streams_does_not_make_any_number_of_requests_run() {
         drop((response, stream));
         client = client.ready().await.unwrap();
     }
-    served.until(|tally| tally.abandoned == 7).await;
+    served.until(|metrics| metrics.abandoned == 7).await;
     for _ in 0..3 {
         served.hanging.release.add_permits(1);
         soon(served.hanging.finished.acquire()).await.unwrap().forget();
@@ -51,7 +53,7 @@ async fn resetting_streams_does_not_make_any_number_of_requests_run() {
 }
 
 #[tokio::test]
-async fn a_rapid_reset_ends_the_connection() {
+async fn a_rapid_reset_attack_closes_the_connection() {
     let served = start(Limits::default());
     let mut stream = served.connect().await;
     let mut attack = opening();
@@ -62,27 +64,27 @@ async fn a_rapid_reset_ends_the_connection() {
     let (mut reading, mut writing) = stream.split();
     let mut received = Vec::new();
     let _ = soon(async { tokio::join!(writing.write_all(&attack), reading.read_to_end(&mut received)) }).await;
-    served.answers_others().await;
+    served.responds_to_others().await;
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_is_a_500_and_takes_nobody_along() {
+async fn a_handler_that_panics_becomes_a_500_and_the_connection_stays_open() {
     let served = start(Limits::default());
     let mut stream = served.connect().await;
-    let answer = ask(&mut stream, b"GET /panic HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    assert_eq!(answer.status, 500);
-    assert_eq!(ask(&mut stream, HELLO).await.status, 200);
+    let response = exchange(&mut stream, b"GET /panic HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(response.status, 500);
+    assert_eq!(exchange(&mut stream, HELLO).await.status, 200);
 
     let mut client = served.http2().await;
     let (response, _) = client.send_request(get("/panic"), true).unwrap();
     assert_eq!(soon(response).await.unwrap().status(), 500);
     let (response, _) = client.send_request(get("/hello"), true).unwrap();
     assert_eq!(soon(response).await.unwrap().status(), 200);
-    assert_eq!(served.running.tally().panicked, 2);
+    assert_eq!(served.running.metrics().panicked, 2);
 }
 
 #[tokio::test]
-async fn a_body_that_panics_ends_its_connection_and_is_counted() {
+async fn a_body_that_panics_closes_its_connection_and_is_counted() {
     let served = start(Limits::default());
     let mut stream = served.connect().await;
     stream
@@ -98,22 +100,22 @@ async fn a_body_that_panics_ends_its_connection_and_is_counted() {
         Err(_) => true,
     };
     assert!(ended);
-    served.until(|tally| tally.panicked == 2).await;
-    served.answers_others().await;
+    served.until(|metrics| metrics.panicked == 2).await;
+    served.responds_to_others().await;
 }
 
 #[tokio::test]
-async fn a_stop_closes_what_is_idle_and_lets_the_rest_finish() {
+async fn a_stop_closes_idle_connections_and_waits_for_requests() {
     let served = start(Limits::default());
     let (mut idle, mut silent) = (served.idle().await, served.connect().await);
     let mut http2 = served.http2().await;
-    let (response, _) = http2.send_request(get("/hang"), true).unwrap();
+    let (pending, _) = http2.send_request(get("/hang"), true).unwrap();
     soon(served.hanging.begun.notified()).await;
     let mut busy = served.busy().await;
     drop(served.busy().await);
-    served.until(|tally| tally.detached == 1).await;
+    served.until(|metrics| metrics.detached == 1).await;
     let address = served.running.address;
-    let stopped = tokio::spawn(served.running.stop(PATIENCE));
+    let stopped = tokio::spawn(served.running.stop(WAIT_LIMIT));
     ends(&mut idle).await;
     ends(&mut silent).await;
     assert!(TcpStream::connect(address).await.is_err());
@@ -121,19 +123,45 @@ async fn a_stop_closes_what_is_idle_and_lets_the_rest_finish() {
         served.hanging.release.add_permits(1);
         soon(served.hanging.finished.acquire()).await.unwrap().forget();
     }
-    let answer = read_answer(&mut busy).await;
-    assert_eq!(answer.body, b"released");
-    assert!(answer.head.contains("connection: close"));
-    assert_eq!(soon(response).await.unwrap().status(), 200);
+    let response = read_response(&mut busy).await;
+    assert_eq!(response.body, b"released");
+    assert!(response.head.contains("connection: close"));
+    assert_eq!(soon(pending).await.unwrap().status(), 200);
     assert!(soon(stopped).await.unwrap());
 }
 
+/// The test's thread runs the listener as well, so the listener reads nothing before it is stopped.
 #[tokio::test]
-async fn what_is_under_way_at_the_deadline_is_aborted_and_told() {
+async fn a_stop_responds_to_requests_that_have_arrived_and_were_not_read_yet() {
+    for _ in 0..20 {
+        let served = start(Limits::default());
+        let mut kept = served.idle().await;
+        let mut opened = served.connect().await;
+        tokio::task::yield_now().await;
+        let mut waiting = std::net::TcpStream::connect(served.running.address).unwrap();
+        std::io::Write::write_all(&mut waiting, HELLO).unwrap();
+        waiting.set_nonblocking(true).unwrap();
+        let mut waiting = TcpStream::from_std(waiting).unwrap();
+        for stream in [&kept, &opened] {
+            assert_eq!(stream.try_write(HELLO).unwrap(), HELLO.len());
+        }
+        let stopped = tokio::spawn(served.running.stop(WAIT_LIMIT));
+        for stream in [&mut kept, &mut opened, &mut waiting] {
+            let response = read_response(stream).await;
+            assert_eq!(response.status, 200);
+            assert!(response.head.contains("connection: close"), "{}", response.head);
+            ends(stream).await;
+        }
+        assert!(soon(stopped).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn requests_that_run_at_the_deadline_are_aborted_and_reported() {
     let served = start(Limits::default());
     let mut busy = served.busy().await;
     drop(served.busy().await);
-    served.until(|tally| tally.detached == 1).await;
+    served.until(|metrics| metrics.detached == 1).await;
     assert!(!soon(served.running.stop(Duration::from_millis(50))).await);
     ends(&mut busy).await;
     served.hanging.release.add_permits(2);
@@ -141,33 +169,32 @@ async fn what_is_under_way_at_the_deadline_is_aborted_and_told() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_hangs_is_ended_and_holds_up_nobody() {
+async fn a_handshake_that_hangs_is_closed_and_does_not_delay_others() {
     let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), quick()).unwrap();
     let handshake = |mut stream: TcpStream| async move {
-        // Any first byte will do.
         stream.read_u8().await?;
         Ok(stream)
     };
     let running = listener.serve_with(handshake, |_, _| async { Response::new(Body::from("hello")) });
     let mut hanging = TcpStream::connect(running.address).await.unwrap();
     let mut stream = TcpStream::connect(running.address).await.unwrap();
-    assert_eq!(ask(&mut stream, &[b"!", HELLO].concat()).await.status, 200);
+    assert_eq!(exchange(&mut stream, &[b"!", HELLO].concat()).await.status, 200);
     ends(&mut hanging).await;
-    assert_eq!(running.tally().no_request, 1);
+    assert_eq!(running.metrics().no_request, 1);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn an_accepted_connection_has_what_the_listening_socket_was_given() {
+async fn accepted_connections_inherit_the_socket_options() {
     let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), quick()).unwrap();
-    let (told, mut options) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut options) = tokio::sync::mpsc::unbounded_channel();
     let handshake = move |stream: TcpStream| {
-        let patience = nix::sys::socket::getsockopt(&stream, nix::sys::socket::sockopt::TcpUserTimeout).unwrap();
-        told.send((stream.nodelay().unwrap(), patience)).unwrap();
+        let timeout = nix::sys::socket::getsockopt(&stream, nix::sys::socket::sockopt::TcpUserTimeout).unwrap();
+        sender.send((stream.nodelay().unwrap(), timeout)).unwrap();
         std::future::ready(Ok(stream))
     };
     let running = listener.serve_with(handshake, |_, _| async { Response::new(Body::empty()) });
     let _stream = TcpStream::connect(running.address).await.unwrap();
-    let given = u32::try_from(quick().stalled_answer.as_millis()).unwrap();
-    assert_eq!(soon(options.recv()).await.unwrap(), (true, given));
+    let expected = u32::try_from(quick().stalled_response.as_millis()).unwrap();
+    assert_eq!(soon(options.recv()).await.unwrap(), (true, expected));
 }

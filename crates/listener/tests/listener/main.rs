@@ -1,4 +1,4 @@
-//! The listener by itself, over real sockets: what holds on is let go, and what asks is answered.
+//! Tests of the listener over real sockets.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod crowded;
@@ -6,5 +6,5 @@ mod early;
 mod handlers;
 mod setup;
 mod silent;
-mod takers;
+mod slow_readers;
 mod tls;

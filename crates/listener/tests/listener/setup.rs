@@ -1,4 +1,4 @@
-//! A listener with a trivial service, and clients that are worse than any library.
+//! A listener with a trivial service, and clients that write raw bytes.
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bounded_listener::tls::Tls;
-use bounded_listener::{Limits, Listener, RequestBody, Running, Tally};
+use bounded_listener::{Limits, Listener, Metrics, RequestBody, Running};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{Request, Response, StatusCode};
@@ -19,31 +19,31 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-/// How long a test waits for what must happen; what takes longer has not happened.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout for events that a test waits for.
+pub const WAIT_LIMIT: Duration = Duration::from_secs(20);
 
 pub const HELLO: &[u8] = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// Clocks of fractions of seconds.
+/// Returns limits with timeouts of fractions of a second.
 pub fn quick() -> Limits {
     Limits {
         first_request: Duration::from_millis(700),
         head: Duration::from_millis(500),
         idle: Duration::from_millis(600),
-        stalled_answer: Duration::from_millis(800),
+        stalled_response: Duration::from_millis(800),
         linger: Duration::from_secs(2),
         linger_pause: Duration::from_secs(1),
         ..Limits::default()
     }
 }
 
-/// What tests see and steer of the service.
+/// Controls the requests to `/hang`.
 pub struct Hanging {
-    /// A request at `/hang` has begun.
+    /// Notified when a request has started.
     pub begun: Notify,
-    /// Lets as many of them answer.
+    /// Each permit lets one request respond.
     pub release: Semaphore,
-    /// How many have run to their end.
+    /// Has a permit for each finished request.
     pub finished: Semaphore,
 }
 
@@ -68,7 +68,7 @@ fn start_with(limits: Limits, tls: Option<Tls>) -> Served {
         finished: Semaphore::new(0),
     });
     let shared = hanging.clone();
-    let handler = move |_, request| answer(shared.clone(), request);
+    let handler = move |_, request| handle(shared.clone(), request);
     let running = match tls {
         None => listener.serve(handler),
         Some(tls) => listener.serve_tls(tls, handler),
@@ -76,7 +76,7 @@ fn start_with(limits: Limits, tls: Option<Tls>) -> Served {
     Served { running, hanging }
 }
 
-async fn answer(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Response<Body> {
+async fn handle(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Response<Body> {
     match request.uri().path() {
         "/hello" => Response::new(Body::from("hello")),
         "/echo" => match Body::wrap(request.into_body()).collect().await {
@@ -96,7 +96,7 @@ async fn answer(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Respons
         }
         "/big" => Response::new(Body::from(vec![b'x'; 64 * 1024 * 1024])),
         "/megabyte" => Response::new(Body::from(vec![b'x'; 1024 * 1024])),
-        "/panic" => panic!("as asked"),
+        "/panic" => panic!("requested by the test"),
         "/panicking-body" => Response::new(Body::wrap(Panicking)),
         _ => status(StatusCode::NOT_FOUND),
     }
@@ -115,7 +115,7 @@ impl hyper::body::Body for Panicking {
     type Error = std::io::Error;
 
     fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        panic!("as asked")
+        panic!("requested by the test")
     }
 }
 
@@ -124,21 +124,21 @@ impl Served {
         TcpStream::connect(self.running.address).await.unwrap()
     }
 
-    /// A connection from another address of this machine.
+    /// Connects from another loopback address.
     pub async fn connect_from(&self, last: u8) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
         socket.connect(self.running.address).await.unwrap()
     }
 
-    /// A connection with one answered request behind it.
+    /// Opens a connection and completes one request.
     pub async fn idle(&self) -> TcpStream {
         let mut stream = self.connect().await;
-        ask(&mut stream, HELLO).await;
+        exchange(&mut stream, HELLO).await;
         stream
     }
 
-    /// A connection with a request that hangs.
+    /// Opens a connection with a request that hangs.
     pub async fn busy(&self) -> TcpStream {
         let mut stream = self.connect().await;
         stream
@@ -149,24 +149,23 @@ impl Served {
         stream
     }
 
-    /// Another client is answered.
-    pub async fn answers_others(&self) {
+    /// Asserts that a client with another address gets a response.
+    pub async fn responds_to_others(&self) {
         let mut stream = self.connect_from(99).await;
-        assert_eq!(ask(&mut stream, HELLO).await.status, 200);
+        assert_eq!(exchange(&mut stream, HELLO).await.status, 200);
     }
 
-    /// Waits until the tally says so.
-    pub async fn until(&self, holds: impl Fn(Tally) -> bool) {
+    /// Waits until the metrics fulfill a condition.
+    pub async fn until(&self, holds: impl Fn(Metrics) -> bool) {
         soon(async {
-            while !holds(self.running.tally()) {
+            while !holds(self.running.metrics()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
         .await;
     }
 
-    /// Waits until the server has let go of a connection of which it has already said that nothing more comes: only
-    /// writing shows that.
+    /// Waits until the server has closed a connection whose writing side it has already closed. Only writing shows that.
     pub async fn until_closed(&self, mut stream: TcpStream) {
         soon(async {
             while stream.write_all(b"x").await.is_ok() {
@@ -180,7 +179,13 @@ impl Served {
         self.http2_with(&mut h2::client::Builder::new()).await.0
     }
 
-    /// An HTTP/2 connection, and the end of it.
+    /// Opens an HTTP/2 connection whose streams have this initial window.
+    pub async fn http2_with_window(&self, size: u32) -> (h2::client::SendRequest<Bytes>, tokio::task::JoinHandle<()>) {
+        self.http2_with(h2::client::Builder::new().initial_window_size(size))
+            .await
+    }
+
+    /// Opens an HTTP/2 connection. The task ends with the connection.
     pub async fn http2_with(
         &self,
         builder: &mut h2::client::Builder,
@@ -198,35 +203,42 @@ pub fn get(path: &str) -> Request<()> {
 }
 
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
-    timeout(PATIENCE, future).await.expect("this did not happen")
+    timeout(WAIT_LIMIT, future)
+        .await
+        .expect("the event did not happen in time")
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct RawResponse {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
 }
 
-/// Sends bytes and reads one answer.
-pub async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), bytes: &[u8]) -> Answer {
+/// Sends bytes and reads one response.
+pub async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), bytes: &[u8]) -> RawResponse {
     stream.write_all(bytes).await.unwrap();
     stream.flush().await.unwrap();
-    read_answer(stream).await
+    read_response(stream).await
 }
 
-/// Reads one answer with a `Content-Length`.
-pub async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> Answer {
+/// Reads one response with a `Content-Length`.
+pub async fn read_response(stream: &mut (impl AsyncRead + Unpin)) -> RawResponse {
     soon(async {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
-            head.push(stream.read_u8().await.expect("the connection ended before the answer"));
+            head.push(
+                stream
+                    .read_u8()
+                    .await
+                    .expect("the connection closed before the response"),
+            );
         }
         let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
         let length = head.split("content-length: ").nth(1).unwrap();
         let mut body = vec![0; length.split("\r\n").next().unwrap().parse().unwrap()];
         stream.read_exact(&mut body).await.unwrap();
-        Answer {
+        RawResponse {
             status: head[9..12].parse().unwrap(),
             head,
             body,
@@ -235,16 +247,16 @@ pub async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> Answer {
     .await
 }
 
-/// Waits for the server to end the connection.
+/// Waits for the server to close the connection.
 pub async fn ends(stream: &mut TcpStream) {
     let mut rest = Vec::new();
-    // A reset is an end, too.
+    // A reset closes it as well.
     let _ = soon(stream.read_to_end(&mut rest)).await;
 }
 
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// An HTTP/2 frame.
+/// Builds an HTTP/2 frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
@@ -253,7 +265,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Reads an HTTP/2 frame and says of which kind it is.
+/// Reads an HTTP/2 frame and returns its type.
 pub async fn read_frame_kind(stream: &mut TcpStream) -> u8 {
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.unwrap();
@@ -263,7 +275,7 @@ pub async fn read_frame_kind(stream: &mut TcpStream) -> u8 {
     kind
 }
 
-/// The preface with empty SETTINGS.
+/// Returns the preface with empty SETTINGS.
 pub fn opening() -> Vec<u8> {
     [PREFACE, &frame(4, 0, 0, b"")].concat()
 }

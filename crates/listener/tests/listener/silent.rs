@@ -1,13 +1,15 @@
-//! Connections that say nothing, or never finish saying it.
+//! Connections that send nothing, or never complete a request.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::setup::{GET_BLOCK, HELLO, PREFACE, ask, ends, frame, get, opening, quick, read_frame_kind, soon, start};
+use super::setup::{
+    GET_BLOCK, HELLO, PREFACE, ends, exchange, frame, get, opening, quick, read_frame_kind, soon, start,
+};
 
-/// Ways to open a connection and ask for nothing.
+/// Returns openings of connections that never complete a request.
 fn silences() -> Vec<(&'static str, Vec<u8>)> {
     let unended_headers = [opening(), frame(1, 0, 1, &[0x82])].concat();
     vec![
@@ -21,7 +23,7 @@ fn silences() -> Vec<(&'static str, Vec<u8>)> {
 
 /// REQ-13
 #[tokio::test]
-async fn a_connection_that_does_not_ask_is_ended_by_the_servers_clock() {
+async fn a_connection_without_a_request_is_closed_after_a_timeout() {
     let served = start(quick());
     let mut waiting = Vec::new();
     for (name, opening) in silences() {
@@ -29,16 +31,16 @@ async fn a_connection_that_does_not_ask_is_ended_by_the_servers_clock() {
         stream.write_all(&opening).await.unwrap();
         waiting.push((name, stream));
     }
-    served.answers_others().await;
+    served.responds_to_others().await;
     for (name, stream) in &mut waiting {
         println!("{name}");
         ends(stream).await;
     }
-    assert_eq!(served.running.tally().no_request, waiting.len() as u64);
+    assert_eq!(served.running.metrics().no_request, waiting.len() as u64);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn eleven_hundred_silent_connections_keep_nobody_out() {
+async fn eleven_hundred_silent_connections_do_not_block_other_clients() {
     let served = start(quick());
     let mut waiting: Vec<TcpStream> = Vec::new();
     for (_, opening) in silences().iter().cycle().take(1100) {
@@ -46,21 +48,21 @@ async fn eleven_hundred_silent_connections_keep_nobody_out() {
         stream.write_all(opening).await.unwrap();
         waiting.push(stream);
     }
-    served.answers_others().await;
-    // Their own address is answered as well: the oldest of them gives way.
+    served.responds_to_others().await;
+    // A new connection from their own address works as well, because it evicts the oldest of them.
     let mut one_more = served.connect().await;
-    assert_eq!(ask(&mut one_more, HELLO).await.status, 200);
+    assert_eq!(exchange(&mut one_more, HELLO).await.status, 200);
     for stream in &mut waiting {
         ends(stream).await;
     }
 }
 
 #[tokio::test]
-async fn a_head_that_drips_is_ended_be_it_the_first_or_a_later_one() {
+async fn a_slow_head_closes_the_connection_whether_first_or_later() {
     let served = start(quick());
     let drips = |mut stream: TcpStream| async move {
         soon(async {
-            // Every byte is one more than before: only the server's clock ends this.
+            // Bytes keep arriving, so only a timeout can close the connection.
             while stream.write_all(b"x").await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -70,14 +72,14 @@ async fn a_head_that_drips_is_ended_be_it_the_first_or_a_later_one() {
     tokio::join!(
         drips(served.connect().await),
         drips(served.idle().await),
-        served.answers_others()
+        served.responds_to_others()
     );
-    let tally = served.running.tally();
-    assert_eq!((tally.no_request, tally.slow_head), (1, 1));
+    let metrics = served.running.metrics();
+    assert_eq!((metrics.no_request, metrics.slow_head), (1, 1));
 }
 
 #[tokio::test]
-async fn a_header_block_that_never_ends_is_ended() {
+async fn an_endless_header_block_closes_the_connection() {
     let served = start(quick());
     let mut stream = served.connect().await;
     stream
@@ -90,16 +92,16 @@ async fn a_header_block_that_never_ends_is_ended() {
         }
     })
     .await;
-    served.answers_others().await;
+    served.responds_to_others().await;
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_ended_and_pings_buy_it_no_time() {
+async fn an_idle_connection_is_closed_and_pings_do_not_prevent_it() {
     let served = start(quick());
     let mut http1 = served.idle().await;
     ends(&mut http1).await;
 
-    // One that answers the server's own pings, and one that sends its own without end.
+    // One client answers the server's pings, and one sends its own pings all the time.
     let (mut client, answering) = served.http2_with(&mut h2::client::Builder::new()).await;
     let (response, _) = client.send_request(get("/hello"), true).unwrap();
     assert_eq!(soon(response).await.unwrap().status(), 200);
@@ -117,16 +119,16 @@ async fn an_idle_connection_is_ended_and_pings_buy_it_no_time() {
     let mut received = Vec::new();
     let _ = soon(reading.read_to_end(&mut received)).await;
     soon(pings).await.unwrap();
-    assert_eq!(served.running.tally().idle, 3);
+    assert_eq!(served.running.metrics().idle, 3);
 }
 
 #[tokio::test]
-async fn an_idle_http2_connection_is_told_before_it_is_ended() {
+async fn an_idle_http2_connection_gets_a_goaway_before_it_is_closed() {
     let served = start(quick());
     let mut stream = served.connect().await;
     let request = frame(1, 5, 1, GET_BLOCK);
     stream.write_all(&[opening(), request].concat()).await.unwrap();
-    // A stream that ends without a GOAWAY makes the reading fail.
+    // Reading fails if the stream ends without a GOAWAY.
     soon(async { while read_frame_kind(&mut stream).await != 7 {} }).await;
     ends(&mut stream).await;
 }

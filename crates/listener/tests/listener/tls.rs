@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::setup::{HELLO, Served, ask, ends, quick, read_answer, soon, start_tls};
+use super::setup::{HELLO, Served, ends, exchange, quick, read_response, soon, start_tls};
 
 struct Secure {
     served: Served,
@@ -27,13 +27,13 @@ fn start(limits: Limits) -> Secure {
         certificate: folder.path().join("tls.crt"),
         key: folder.path().join("tls.key"),
     };
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    std::fs::write(&files.certificate, made.cert.pem()).unwrap();
+    let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(&files.certificate, generated.cert.pem()).unwrap();
     let mut key = private(&files.key);
-    key.write_all(made.signing_key.serialize_pem().as_bytes()).unwrap();
+    key.write_all(generated.signing_key.serialize_pem().as_bytes()).unwrap();
     Secure {
         served: start_tls(limits, Tls::open(files, |_, _| false).unwrap()),
-        trusting: trusting(made.cert.der().clone()),
+        trusting: trusting(generated.cert.der().clone()),
         _folder: folder,
     }
 }
@@ -67,7 +67,7 @@ impl Secure {
         soon(connector.connect(name(), tcp)).await.unwrap()
     }
 
-    /// What a client says first.
+    /// Returns a ClientHello.
     fn hello(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut client = ClientConnection::new(self.trusting.clone(), name()).unwrap();
@@ -75,35 +75,35 @@ impl Secure {
         bytes
     }
 
-    async fn answers_others(&self) {
-        assert_eq!(ask(&mut self.connect().await, HELLO).await.status, 200);
+    async fn responds_to_others(&self) {
+        assert_eq!(exchange(&mut self.connect().await, HELLO).await.status, 200);
     }
 }
 
 #[tokio::test]
-async fn whoever_dawdles_in_the_handshake_is_ended_and_holds_up_nobody() {
+async fn a_slow_handshake_is_closed_and_does_not_delay_others() {
     let secure = start(Limits {
         handshake: Duration::from_millis(700),
         ..Limits::default()
     });
     let hello = secure.hello();
     let mut waiting = Vec::new();
-    // Nothing, half of what a client says first, and all of it, but never its answer to the server's.
+    // No ClientHello, half of one, and a whole one without a reply to the server's flight.
     for opening in [&[][..], &hello[..hello.len() / 2], &hello] {
         let mut stream = secure.served.connect().await;
         stream.write_all(opening).await.unwrap();
         waiting.push(stream);
     }
-    secure.answers_others().await;
+    secure.responds_to_others().await;
     for stream in &mut waiting {
         ends(stream).await;
     }
-    assert_eq!(secure.served.running.tally().no_request, waiting.len() as u64);
-    secure.answers_others().await;
+    assert_eq!(secure.served.running.metrics().no_request, waiting.len() as u64);
+    secure.responds_to_others().await;
 }
 
 #[tokio::test]
-async fn whoever_has_a_seat_and_dawdles_in_the_handshake_gives_way() {
+async fn a_connection_that_is_slow_in_the_handshake_can_be_evicted() {
     let secure = start(Limits {
         connections: 4,
         connections_per_address: 2,
@@ -113,13 +113,13 @@ async fn whoever_has_a_seat_and_dawdles_in_the_handshake_gives_way() {
     for _ in 0..2 {
         waiting.push(secure.served.connect().await);
     }
-    assert_eq!(ask(&mut secure.connect().await, HELLO).await.status, 200);
+    assert_eq!(exchange(&mut secure.connect().await, HELLO).await.status, 200);
     ends(&mut waiting[0]).await;
-    assert_eq!(secure.served.running.tally().gave_way, 1);
+    assert_eq!(secure.served.running.metrics().evicted, 1);
 }
 
 #[tokio::test]
-async fn plain_http_is_told_that_it_should_have_been_https() {
+async fn plain_http_gets_a_response_that_asks_for_https() {
     let secure = start(Limits::default());
     let large = [
         b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n".to_vec(),
@@ -128,22 +128,22 @@ async fn plain_http_is_told_that_it_should_have_been_https() {
     .concat();
     for request in [HELLO, &large] {
         let mut stream = secure.served.connect().await;
-        let answer = ask(&mut stream, request).await;
-        assert_eq!(answer.status, 400);
-        assert_eq!(answer.body, b"This port is spoken to by HTTPS");
-        // The end, and no reset.
+        let response = exchange(&mut stream, request).await;
+        assert_eq!(response.status, 400);
+        assert_eq!(response.body, b"This port requires HTTPS");
+        // A close, not a reset.
         assert_eq!(soon(stream.read(&mut [0])).await.unwrap(), 0);
     }
     let mut nonsense = secure.served.connect().await;
     nonsense.write_all(&[0xff; 100]).await.unwrap();
     ends(&mut nonsense).await;
-    secure.served.until(|tally| tally.handshake_failed == 3).await;
-    secure.answers_others().await;
+    secure.served.until(|metrics| metrics.handshake_failed == 3).await;
+    secure.responds_to_others().await;
 }
 
 /// REQ-6
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_sends_everything_first_reads_the_early_answer_afterwards_over_tls() {
+async fn over_tls_a_client_that_sends_the_whole_body_first_can_read_the_early_response() {
     const SIZE: usize = 5 * 1024 * 1024;
     let secure = start(Limits::default());
     let head = format!("POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n");
@@ -155,26 +155,26 @@ async fn whoever_sends_everything_first_reads_the_early_answer_afterwards_over_t
             stream.flush().await.unwrap();
         })
         .await;
-        let answer = read_answer(&mut stream).await;
-        assert_eq!((answer.status, &answer.body[..]), (413, &b"too large"[..]));
+        let response = read_response(&mut stream).await;
+        assert_eq!((response.status, &response.body[..]), (413, &b"too large"[..]));
     }
 }
 
 /// REQ-13
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_takes_nothing_of_an_answer_is_cut_over_tls_and_whoever_takes_it_gets_it() {
+async fn over_tls_a_peer_that_does_not_read_is_disconnected_and_one_that_reads_gets_its_response() {
     let secure = start(Limits {
         idle: Duration::from_secs(60),
         ..quick()
     });
-    let mut taking_nothing = secure.connect().await;
-    taking_nothing
+    let mut not_reading = secure.connect().await;
+    not_reading
         .write_all(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
         .await
         .unwrap();
-    let mut taking = secure.connect().await;
-    let answer = ask(&mut taking, b"GET /megabyte HTTP/1.1\r\nHost: a\r\n\r\n");
-    let (answer, ()) = tokio::join!(answer, secure.served.until(|tally| tally.stalled == 1));
-    assert_eq!(answer.body.len(), 1024 * 1024);
-    secure.answers_others().await;
+    let mut reading = secure.connect().await;
+    let response = exchange(&mut reading, b"GET /megabyte HTTP/1.1\r\nHost: a\r\n\r\n");
+    let (response, ()) = tokio::join!(response, secure.served.until(|metrics| metrics.stalled == 1));
+    assert_eq!(response.body.len(), 1024 * 1024);
+    secure.responds_to_others().await;
 }

@@ -9,7 +9,7 @@ use partner_api::startup::CommandDatabase;
 use partner_api_store::connection::Connection;
 use partner_api_store::migrate;
 
-use super::{BOUND, CLOCK_FAILS, CLOCK_WARNS, Checks};
+use super::{CLOCK_FAILURE_SKEW, CLOCK_WARNING_SKEW, Checks, DATABASE_TIMEOUT};
 use crate::failure::Failure;
 
 partner_api_store::statement! {
@@ -17,7 +17,7 @@ partner_api_store::statement! {
     SETTINGS = "SELECT current_setting('server_version') AS version, current_setting('fsync')::boolean AS fsync, \
                   current_setting('full_page_writes')::boolean AS full_page_writes, \
                   pg_is_in_recovery() AS is_standby";
-    SEALED = "SELECT key_id, secret_nonce, secret_ciphertext FROM api_keys \
+    ENCRYPTED = "SELECT key_id, secret_nonce, secret_ciphertext FROM api_keys \
               WHERE environment = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY key_id";
     /// Keys that are a partner's last one and expire soon.
     ENDING = "SELECT k.key_id, p.name, k.expires_at FROM api_keys k JOIN partners p ON p.id = k.partner_id \
@@ -28,11 +28,14 @@ partner_api_store::statement! {
     WAITING = "SELECT count(*) AS waiting, min(received_at) AS since FROM measurements WHERE status = 'PENDING'";
 }
 
-pub(super) async fn look(config: &Config, database: &CommandDatabase, checks: &mut Checks) -> Result<(), Failure> {
-    let connection = Connection::take(&database.pool, BOUND).await?;
+pub(super) async fn run(config: &Config, database: &CommandDatabase, checks: &mut Checks) -> Result<(), Failure> {
+    let connection = Connection::take(&database.pool, DATABASE_TIMEOUT).await?;
     settings(&connection, checks).await?;
     clock(&connection, checks).await?;
-    match migrate::status(&database.target).await.and_then(migrate::current) {
+    match migrate::status(&database.target)
+        .await
+        .and_then(migrate::ensure_current)
+    {
         Ok(()) => checks.ok("migrations", "all applied"),
         Err(error) => {
             checks.failed("migrations", error.to_string(), "partner-api migrate");
@@ -42,9 +45,9 @@ pub(super) async fn look(config: &Config, database: &CommandDatabase, checks: &m
     }
     replicas(config, &connection, checks).await?;
     secrets(config, &connection, checks).await?;
-    ending(&connection, checks).await?;
+    expiring_keys(&connection, checks).await?;
     partitions(config, &connection, checks).await?;
-    waiting(&connection, checks).await
+    pending_measurements(&connection, checks).await
 }
 
 async fn settings(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
@@ -73,16 +76,16 @@ async fn clock(connection: &Connection, checks: &mut Checks) -> Result<(), Failu
     let before = Utc::now();
     let row = connection.query_one(CLOCK, &[]).await?;
     let after = Utc::now();
-    let theirs: DateTime<Utc> = row.try_get("now")?;
-    let ahead = theirs - (before + (after - before) / 2);
+    let database_now: DateTime<Utc> = row.try_get("now")?;
+    let ahead = database_now - (before + (after - before) / 2);
     let found = format!(
         "the database's clock is {} ms ahead of this machine's",
         ahead.num_milliseconds()
     );
     let next = "synchronize both clocks (chrony, systemd-timesyncd)";
     match ahead.abs() {
-        much if much >= CLOCK_FAILS => checks.failed("clock", found, next),
-        some if some >= CLOCK_WARNS => checks.warning("clock", found, next),
+        skew if skew >= CLOCK_FAILURE_SKEW => checks.failed("clock", found, next),
+        skew if skew >= CLOCK_WARNING_SKEW => checks.warning("clock", found, next),
         _ => checks.ok("clock", found),
     }
     Ok(())
@@ -128,13 +131,13 @@ async fn secrets(config: &Config, connection: &Connection, checks: &mut Checks) 
     const CHECK: &str = "secrets";
     let Ok(key) = config.master_key() else { return Ok(()) };
     let rows = connection
-        .query(SEALED, &[&config.options.environment.as_str()])
+        .query(ENCRYPTED, &[&config.options.environment.as_str()])
         .await?;
     let mut closed = Vec::new();
     for row in &rows {
         let id: String = row.try_get("key_id")?;
         if key
-            .open(&id, row.try_get("secret_nonce")?, row.try_get("secret_ciphertext")?)
+            .decrypt(&id, row.try_get("secret_nonce")?, row.try_get("secret_ciphertext")?)
             .is_err()
         {
             closed.push(id);
@@ -155,7 +158,7 @@ async fn secrets(config: &Config, connection: &Connection, checks: &mut Checks) 
     Ok(())
 }
 
-async fn ending(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+async fn expiring_keys(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
     let rows = connection.query(ENDING, &[]).await?;
     if rows.is_empty() {
         checks.ok("keys", "every partner has a key valid for at least 7 more days");
@@ -175,17 +178,17 @@ async fn partitions(config: &Config, connection: &Connection, checks: &mut Check
         nonces::PARTITIONS,
         request_log::partitions(config.options.request_log_days),
     ] {
-        let survey = table.survey(connection).await?;
-        let found = format!("{}: {} created in advance", table.table, survey.ahead.max(0));
+        let state = table.state(connection).await?;
+        let found = format!("{}: {} created in advance", table.table, state.ahead.max(0));
         let makes = "start a replica, which creates them";
-        match survey.ahead {
+        match state.ahead {
             // Even the current partition is missing.
             ..0 => checks.failed(CHECK, format!("{}: none for the current time", table.table), makes),
             0 => checks.warning(CHECK, found, makes),
             _ => checks.ok(CHECK, found),
         }
-        if !survey.expired.is_empty() {
-            let found = format!("{}: {} can be dropped", table.table, survey.expired.len());
+        if !state.expired.is_empty() {
+            let found = format!("{}: {} can be dropped", table.table, state.expired.len());
             checks.warning(CHECK, found, "partner-api purge, if no replica drops them");
         }
     }
@@ -201,7 +204,7 @@ async fn partitions(config: &Config, connection: &Connection, checks: &mut Check
     Ok(())
 }
 
-async fn waiting(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+async fn pending_measurements(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
     let row = connection.query_one(WAITING, &[]).await?;
     let waiting: i64 = row.try_get("waiting")?;
     let since: Option<DateTime<Utc>> = row.try_get("since")?;

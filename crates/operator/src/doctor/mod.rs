@@ -27,14 +27,14 @@ Examples:
 
 /// The clock skew between this machine and the database: request timestamps are valid for 300 s, while rate limits, leases
 /// and nonces use the database's clock.
-const CLOCK_WARNS: TimeDelta = TimeDelta::seconds(2);
-const CLOCK_FAILS: TimeDelta = TimeDelta::seconds(60);
+const CLOCK_WARNING_SKEW: TimeDelta = TimeDelta::seconds(2);
+const CLOCK_FAILURE_SKEW: TimeDelta = TimeDelta::seconds(60);
 
 /// The remaining validity below which a certificate should have been renewed.
-const CERTIFICATE_WARNS: TimeDelta = TimeDelta::days(14);
+const CERTIFICATE_WARNING_PERIOD: TimeDelta = TimeDelta::days(14);
 
 /// The timeout of the database's checks.
-const BOUND: Duration = Duration::from_secs(10);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The options of `doctor`.
 #[derive(Args, Debug)]
@@ -87,18 +87,18 @@ struct Checks(Vec<Check>);
 
 impl Checks {
     fn ok(&mut self, check: &'static str, found: impl Into<String>) {
-        self.note(check, Verdict::Ok, found, "");
+        self.add(check, Verdict::Ok, found, "");
     }
 
     fn warning(&mut self, check: &'static str, found: impl Into<String>, next: impl Into<String>) {
-        self.note(check, Verdict::Warning, found, next);
+        self.add(check, Verdict::Warning, found, next);
     }
 
     fn failed(&mut self, check: &'static str, found: impl Into<String>, next: impl Into<String>) {
-        self.note(check, Verdict::Failed, found, next);
+        self.add(check, Verdict::Failed, found, next);
     }
 
-    fn note(&mut self, check: &'static str, verdict: Verdict, found: impl Into<String>, next: impl Into<String>) {
+    fn add(&mut self, check: &'static str, verdict: Verdict, found: impl Into<String>, next: impl Into<String>) {
         self.0.push(Check {
             check,
             verdict,
@@ -116,11 +116,11 @@ impl DoctorArgs {
         master_key(&config, &mut checks);
         certificate(&config, &mut checks);
         storage(&config, &mut checks).await;
-        match CommandDatabase::open_as_it_is(&config).await {
+        match CommandDatabase::open_unchecked(&config).await {
             Ok(database) => {
-                let looked = database::look(&config, &database, &mut checks).await;
+                let outcome = database::run(&config, &database, &mut checks).await;
                 database.close().await;
-                if let Err(error) = looked {
+                if let Err(error) = outcome {
                     checks.failed(
                         "database",
                         error.to_string(),
@@ -148,7 +148,7 @@ impl DoctorArgs {
 
 fn master_key(config: &Config, checks: &mut Checks) {
     match config.master_key() {
-        Ok(key) => checks.ok("master key", key.checks().join(" and the other ")),
+        Ok(key) => checks.ok("master key", key.fingerprints().join(" and the other ")),
         Err(error) => checks.failed(
             "master key",
             error.to_string(),
@@ -175,7 +175,7 @@ fn certificate(config: &Config, checks: &mut Checks) {
     let next = "renew it; replicas reload the files within seconds";
     match validity.check() {
         Err(error) => checks.failed(CHECK, error.to_string(), next),
-        Ok(()) if validity.ends - Utc::now() < CERTIFICATE_WARNS => checks.warning(CHECK, found, next),
+        Ok(()) if validity.ends - Utc::now() < CERTIFICATE_WARNING_PERIOD => checks.warning(CHECK, found, next),
         Ok(()) => checks.ok(CHECK, found),
     }
 }
@@ -192,7 +192,7 @@ async fn storage(config: &Config, checks: &mut Checks) {
         storage.delete(&probe).await?;
         Ok::<_, partner_api::storage::StorageError>(began.elapsed())
     };
-    match tokio::time::timeout(BOUND, tried).await {
+    match tokio::time::timeout(DATABASE_TIMEOUT, tried).await {
         Ok(Ok(took)) => checks.ok(CHECK, format!("wrote and deleted an object in {} ms", took.as_millis())),
         Ok(Err(error)) => checks.failed(
             CHECK,
@@ -201,7 +201,7 @@ async fn storage(config: &Config, checks: &mut Checks) {
         ),
         Err(_) => checks.failed(
             CHECK,
-            "no answer within 10 s",
+            "no response within 10 s",
             "check that it runs and that no firewall blocks it",
         ),
     }

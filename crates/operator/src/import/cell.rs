@@ -7,7 +7,7 @@ use partner_api_domain::plate::Plate;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::value::{Type, Value, Wrong, meant, shown};
+use super::value::{CellError, Type, Value, shown, suggestion};
 use crate::names;
 
 /// The maximum lengths of single-line and multi-line texts, in characters.
@@ -27,33 +27,33 @@ pub(crate) enum Cell<'a> {
 
 impl<'a> Cell<'a> {
     /// Returns its text, if it is a text.
-    pub(crate) fn text(self) -> Result<Cow<'a, str>, Wrong> {
+    pub(crate) fn text(self) -> Result<Cow<'a, str>, CellError> {
         match self {
             Self::Nothing => Ok(Cow::Borrowed("")),
             Self::Csv(text) => Ok(Cow::Borrowed(text)),
             Self::Json(raw) => match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-                None => Err(Wrong {
+                None => Err(CellError {
                     found: Some(kind_of(raw).to_owned()),
                     expected: Cow::Borrowed("a text, in quotes"),
                 }),
                 Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
                 Some(_) => serde_json::from_str(raw)
                     .map(Cow::Owned)
-                    .map_err(|_| Wrong::expected("a text whose escapes are characters")),
+                    .map_err(|_| CellError::expected("a text whose escapes are characters")),
             },
         }
     }
 
-    /// Returns its unquoted value: a number, true or false.
-    fn bare(self, expected: &'static str) -> Result<&'a str, Wrong> {
+    /// Returns the text of a number, `true` or `false`; a value in quotes is an error.
+    fn unquoted(self, expected: &'static str) -> Result<&'a str, CellError> {
         match self {
             Self::Nothing => Ok(""),
             Self::Csv(text) => Ok(text),
-            Self::Json(raw) if raw.starts_with('"') => Err(Wrong {
+            Self::Json(raw) if raw.starts_with('"') => Err(CellError {
                 found: Some(format!("{}, in quotes", shown(raw.trim_matches('"')))),
                 expected: Cow::Owned(format!("{expected}, without quotes")),
             }),
-            Self::Json(raw) if raw.starts_with(['[', '{']) => Err(Wrong {
+            Self::Json(raw) if raw.starts_with(['[', '{']) => Err(CellError {
                 found: Some(kind_of(raw).to_owned()),
                 expected: Cow::Borrowed(expected),
             }),
@@ -62,7 +62,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The kind of a JSON value.
+/// Returns the kind of a JSON value.
 pub(crate) fn kind_of(raw: &str) -> &'static str {
     match raw.as_bytes().first() {
         Some(b'"') => "a text",
@@ -75,109 +75,109 @@ pub(crate) fn kind_of(raw: &str) -> &'static str {
 }
 
 /// Parses a cell that is not empty. References, points and answers are parsed where their targets are known.
-pub(crate) fn read(of: Type, cell: Cell<'_>) -> Result<Value, Wrong> {
+pub(crate) fn read(of: Type, cell: Cell<'_>) -> Result<Value, CellError> {
     match of {
         Type::Integer { min, max } => {
-            let number = integer(cell.bare("a whole number")?)?;
+            let number = integer(cell.unquoted("a whole number")?)?;
             match i32::try_from(number) {
                 Ok(value) if (min..=max).contains(&number) => Ok(Value::Int(value)),
-                _ => Err(Wrong::found(
+                _ => Err(CellError::found(
                     &number.to_string(),
                     format!("a whole number from {min} to {max}"),
                 )),
             }
         }
-        Type::Size => match integer(cell.bare("a whole number")?)? {
+        Type::Size => match integer(cell.unquoted("a whole number")?)? {
             number if number >= 0 => Ok(Value::Long(number)),
-            number => Err(Wrong::found(&number.to_string(), "a whole number of at least 0")),
+            number => Err(CellError::found(&number.to_string(), "a whole number of at least 0")),
         },
-        Type::Decimal { whole, scale, min, max } => decimal(cell.bare("a number")?, whole, scale, min, max),
-        Type::Number => number(cell.bare("a number")?).map(Value::Decimal),
-        Type::Bool => match cell.bare("true or false")? {
+        Type::Decimal { whole, scale, min, max } => decimal(cell.unquoted("a number")?, whole, scale, min, max),
+        Type::Number => number(cell.unquoted("a number")?).map(Value::Decimal),
+        Type::Bool => match cell.unquoted("true or false")? {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            other => Err(Wrong::found(other, "true or false")),
+            other => Err(CellError::found(other, "true or false")),
         },
         Type::Time => time(&cell.text()?).map(Value::Time),
         _ => text(of, &cell.text()?),
     }
 }
 
-fn text(of: Type, text: &str) -> Result<Value, Wrong> {
+fn text(of: Type, text: &str) -> Result<Value, CellError> {
     let plain = |text: &str| !text.chars().any(char::is_control);
     let right = match of {
         Type::Id => {
             return Uuid::try_parse(text)
                 .map(Value::Uuid)
-                .map_err(|_| Wrong::found(text, "an id, like 0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f"));
+                .map_err(|_| CellError::found(text, "an ID, like 0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f"));
         }
         Type::Plate => {
             return Plate::parse(text)
                 .map(|plate| Value::Text(plate.into()))
-                .map_err(|error| Wrong::hidden(text, format!("a plate: it {error}")));
+                .map_err(|error| CellError::hidden(text, format!("a plate: it {error}")));
         }
         Type::Words(words) => {
-            let expected = || format!("one of {}{}", words.join(", "), meant(text, words));
+            let expected = || format!("one of {}{}", words.join(", "), suggestion(text, words));
             words
                 .contains(&text)
                 .then_some(())
-                .ok_or_else(|| Wrong::found(text, expected()))
+                .ok_or_else(|| CellError::found(text, expected()))
         }
         Type::Slug => crate::organization::slug(text)
             .map(drop)
-            .map_err(|error| Wrong::found(text, error.trim_start_matches("expected ").to_owned())),
-        Type::Name | Type::BranchCode => {
-            names::unfit(text).map_or(Ok(()), |reason| Err(Wrong::found(text, format!("a name; {reason}"))))
-        }
+            .map_err(|error| CellError::found(text, error.trim_start_matches("expected ").to_owned())),
+        Type::Name | Type::BranchCode => names::invalid_name(text).map_or(Ok(()), |reason| {
+            Err(CellError::found(text, format!("a name; {reason}")))
+        }),
         Type::Code => {
             let code = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
             ((1..=64).contains(&text.len()) && text.bytes().all(code))
                 .then_some(())
-                .ok_or_else(|| Wrong::found(text, "a code of 1 to 64 characters of A-Z, 0-9 and _, like SEDAN"))
+                .ok_or_else(|| CellError::found(text, "a code of 1 to 64 characters of A-Z, 0-9 and _, like SEDAN"))
         }
         Type::Point => crate::point::is_point(text).then_some(()).ok_or_else(|| {
-            Wrong::found(
+            CellError::found(
                 text,
                 "a code of 1 to 64 characters of A-Z, 0-9 and _, starting with a letter, like SLIP_FRONT",
             )
         }),
         Type::ObjectKey => partner_api::storage::is_key(text).then_some(()).ok_or_else(|| {
-            Wrong::found(
+            CellError::found(
                 text,
                 "an object name: A-Z, a-z, 0-9, - _ and . in parts joined by /, like photos/1.jpg",
             )
         }),
         Type::Line { personal } => {
-            let wrong = |expected: String| {
+            let mismatch = |expected: String| {
                 if personal {
-                    Wrong::hidden(text, expected)
+                    CellError::hidden(text, expected)
                 } else {
-                    Wrong::found(text, expected)
+                    CellError::found(text, expected)
                 }
             };
             if !plain(text) {
-                Err(wrong(
+                Err(mismatch(
                     "one line of text, without tabs and other control characters".to_owned(),
                 ))
             } else if text.chars().count() > LINE {
-                Err(wrong(format!("at most {LINE} characters")))
+                Err(mismatch(format!("at most {LINE} characters")))
             } else {
                 Ok(())
             }
         }
-        _ if text.contains('\0') => Err(Wrong::hidden(text, "a text without NUL characters")),
-        _ if text.chars().count() > TEXT => Err(Wrong::hidden(text, format!("at most {TEXT} characters"))),
+        _ if text.contains('\0') => Err(CellError::hidden(text, "a text without NUL characters")),
+        _ if text.chars().count() > TEXT => Err(CellError::hidden(text, format!("at most {TEXT} characters"))),
         _ => Ok(()),
     };
     right.map(|()| Value::Text(text.to_owned()))
 }
 
-fn integer(text: &str) -> Result<i64, Wrong> {
+fn integer(text: &str) -> Result<i64, CellError> {
     text.parse()
-        .map_err(|_| Wrong::found(text, "a whole number, without a decimal point or separators"))
+        .map_err(|_| CellError::found(text, "a whole number, without a decimal point or separators"))
 }
 
-fn number(text: &str) -> Result<Decimal, Wrong> {
+fn number(text: &str) -> Result<Decimal, CellError> {
     if text.contains(',') {
         let point = match text.rsplit_once(',') {
             Some((whole, decimals)) => format!("{}.{decimals}", whole.replace(['.', ','], "")),
@@ -189,7 +189,7 @@ fn number(text: &str) -> Result<Decimal, Wrong> {
         } else {
             String::new()
         };
-        return Err(Wrong::found(
+        return Err(CellError::found(
             text,
             format!("a number with a decimal point and without thousands separators{like}"),
         ));
@@ -204,25 +204,25 @@ fn number(text: &str) -> Result<Decimal, Wrong> {
     });
     match plain {
         Some(Ok(number)) => Ok(number),
-        _ => Err(Wrong::found(text, "a number of up to 28 digits, like 12.5")),
+        _ => Err(CellError::found(text, "a number of up to 28 digits, like 12.5")),
     }
 }
 
-fn decimal(text: &str, whole: u32, scale: u32, min: Decimal, max: Option<Decimal>) -> Result<Value, Wrong> {
+fn decimal(text: &str, whole: u32, scale: u32, min: Decimal, max: Option<Decimal>) -> Result<Value, CellError> {
     let number = number(text)?;
     if number.normalize().scale() > scale {
-        return Err(Wrong::found(text, format!("at most {scale} decimals")));
+        return Err(CellError::found(text, format!("at most {scale} decimals")));
     }
     if number < min {
-        return Err(Wrong::found(text, format!("a number of at least {min}")));
+        return Err(CellError::found(text, format!("a number of at least {min}")));
     }
     if let Some(max) = max
         && number > max
     {
-        return Err(Wrong::found(text, format!("a number of at most {max}")));
+        return Err(CellError::found(text, format!("a number of at most {max}")));
     }
     if number.abs() >= Decimal::from(10_i64.pow(whole)) {
-        return Err(Wrong::found(
+        return Err(CellError::found(
             text,
             format!("at most {whole} digits before the decimal point"),
         ));
@@ -230,9 +230,9 @@ fn decimal(text: &str, whole: u32, scale: u32, min: Decimal, max: Option<Decimal
     Ok(Value::Decimal(number))
 }
 
-fn time(text: &str) -> Result<DateTime<Utc>, Wrong> {
+fn time(text: &str) -> Result<DateTime<Utc>, CellError> {
     let expected = "a time with its offset, like 2026-05-11T09:30:00+03:00";
-    let time = DateTime::parse_from_rfc3339(text).map_err(|_| Wrong::found(text, expected))?;
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| CellError::found(text, expected))?;
     // The database keeps microseconds.
     time.to_utc()
         .duration_trunc(TimeDelta::microseconds(1))
@@ -251,7 +251,7 @@ mod tests {
     };
 
     #[test]
-    fn a_cell_is_read_or_told_what_it_should_be() {
+    fn a_cell_is_parsed_or_an_error_names_the_expected_value() {
         let year = Type::Integer { min: 1900, max: 2100 };
         for (of, cell, expected) in [
             (PRICE, "2500.00", "2500.00"),
@@ -293,16 +293,16 @@ mod tests {
                 "found `a\\tb`; one line of text",
             ),
         ] {
-            let told = match read(of, Cell::Csv(cell)) {
+            let message = match read(of, Cell::Csv(cell)) {
                 Ok(value) => value.json(),
-                Err(wrong) => format!("found {}; {}", wrong.found.unwrap_or_default(), wrong.expected),
+                Err(error) => format!("found {}; {}", error.found.unwrap_or_default(), error.expected),
             };
-            assert!(told.contains(expected), "{cell}: {told}");
+            assert!(message.contains(expected), "{cell}: {message}");
         }
     }
 
     #[test]
-    fn json_is_read_by_its_kind() {
+    fn json_is_parsed_by_its_type() {
         for (of, cell, expected) in [
             (PRICE, "12.50", "12.50"),
             (PRICE, "\"12.50\"", "a number, without quotes"),
@@ -312,24 +312,24 @@ mod tests {
             (Type::Text, "12", "found a number; a text, in quotes"),
             (Type::Integer { min: 0, max: 9 }, "[1]", "found a list; a whole number"),
         ] {
-            let told = match read(of, Cell::Json(cell)) {
+            let message = match read(of, Cell::Json(cell)) {
                 Ok(value) => value.json(),
-                Err(wrong) => format!("found {}; {}", wrong.found.unwrap_or_default(), wrong.expected),
+                Err(error) => format!("found {}; {}", error.found.unwrap_or_default(), error.expected),
             };
-            assert!(told.contains(expected), "{cell}: {told}");
+            assert!(message.contains(expected), "{cell}: {message}");
         }
     }
 
     #[test]
-    fn what_may_say_who_somebody_is_is_not_repeated() {
+    fn errors_do_not_repeat_personal_data() {
         for (of, text) in [
             (Type::Plate, "34 XY"),
             (Type::Line { personal: true }, "Ay\u{7}şe"),
             (Type::Text, "Ay\0şe"),
         ] {
-            let wrong = read(of, Cell::Csv(text)).unwrap_err();
-            let told = format!("{wrong:?}");
-            assert!(!told.contains("XY") && !told.contains("Ay"), "{told}");
+            let error = read(of, Cell::Csv(text)).unwrap_err();
+            let message = format!("{error:?}");
+            assert!(!message.contains("XY") && !message.contains("Ay"), "{message}");
         }
     }
 }

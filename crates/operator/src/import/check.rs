@@ -7,26 +7,26 @@ use partner_api_domain::branch_code;
 use uuid::Uuid;
 
 use super::cell::{Cell, read};
+use super::cross_field::Line;
 use super::kinds::{ANSWER_FIELDS, Field, Kind, POINT_FIELDS, Presence};
-use super::known::Known;
 use super::record::{Members, cells_of_members};
-use super::report::{Bad, Report};
-use super::value::{Type, Value, Wrong};
-use super::whole::Line;
+use super::references::References;
+use super::report::{LineError, Report};
+use super::value::{CellError, Type, Value};
 
 /// Checks the lines of a file.
 pub(crate) struct Checker<'k> {
     kind: &'static Kind,
-    known: &'k Known,
+    references: &'k References,
     /// The position of each field in a row.
     starts: Vec<usize>,
-    /// The references of the line, for later fields.
+    /// The organization and template of the line, for later fields.
     organization: Option<Uuid>,
     template: Option<Uuid>,
 }
 
 impl<'k> Checker<'k> {
-    pub(crate) fn new(kind: &'static Kind, known: &'k Known) -> Self {
+    pub(crate) fn new(kind: &'static Kind, references: &'k References) -> Self {
         let mut next = 0;
         let start = |field: &Field| {
             let start = next;
@@ -35,62 +35,67 @@ impl<'k> Checker<'k> {
         };
         Self {
             kind,
-            known,
+            references,
             starts: kind.fields.iter().map(start).collect(),
             organization: None,
             template: None,
         }
     }
 
-    /// Returns the values of the line's columns, or `None` after reporting what is wrong.
+    /// Returns the values of the line's columns, or `None` after reporting errors.
     pub(crate) fn line(&mut self, line: u64, cells: &[Cell<'_>], report: &mut Report) -> Option<Vec<Value>> {
         let mut is_good = true;
         let mut row = Vec::with_capacity(self.kind.fields.len() + 4);
         (self.organization, self.template) = (None, None);
         for (field, cell) in self.kind.fields.iter().zip(cells) {
-            let mut bad = |field: &str, wrong: Wrong| {
+            let mut reject = |field: &str, error: CellError| {
                 is_good = false;
-                report.add(Bad::of(line, field, wrong));
+                report.add(LineError::of(line, field, error));
             };
             let value = match filled(field, *cell) {
                 Ok(None) => Ok(Value::Null),
-                Ok(Some(cell)) => self.value(field, cell, &mut bad),
-                Err(wrong) => Err(wrong),
+                Ok(Some(cell)) => self.value(field, cell, &mut reject),
+                Err(error) => Err(error),
             };
-            let value = value.unwrap_or_else(|wrong| {
-                bad(field.name, wrong);
+            let value = value.unwrap_or_else(|error| {
+                reject(field.name, error);
                 Value::Null
             });
             columns(field, value, &mut row);
         }
-        let whole = Line {
+        let whole_line = Line {
             kind: self.kind,
             starts: &self.starts,
             row: &row,
         };
-        if is_good && let Some((field, wrong)) = (self.kind.whole)(&whole) {
-            report.add(Bad::of(line, field, wrong));
+        if is_good && let Some((field, error)) = (self.kind.check)(&whole_line) {
+            report.add(LineError::of(line, field, error));
             return None;
         }
         is_good.then_some(row)
     }
 
     /// Parses the value of a present field.
-    fn value(&mut self, field: &Field, cell: Cell<'_>, bad: &mut dyn FnMut(&str, Wrong)) -> Result<Value, Wrong> {
+    fn value(
+        &mut self,
+        field: &Field,
+        cell: Cell<'_>,
+        reject: &mut dyn FnMut(&str, CellError),
+    ) -> Result<Value, CellError> {
         match field.of {
             Type::Organization => {
-                let id = self.known.organization(&cell.text()?)?;
+                let id = self.references.organization(&cell.text()?)?;
                 self.organization = Some(id);
                 Ok(Value::Uuid(id))
             }
             // Without a valid organization, its references cannot be checked.
             Type::Branch => match self.organization {
-                Some(organization) => self.known.branch(organization, &cell.text()?).map(Value::Uuid),
+                Some(organization) => self.references.branch(organization, &cell.text()?).map(Value::Uuid),
                 None => Ok(Value::Null),
             },
             Type::Template => match self.organization {
                 Some(organization) => {
-                    let id = self.known.template(organization, &cell.text()?)?;
+                    let id = self.references.template(organization, &cell.text()?)?;
                     self.template = Some(id);
                     Ok(Value::Uuid(id))
                 }
@@ -104,19 +109,19 @@ impl<'k> Checker<'k> {
                 }
             }
             Type::Points => {
-                let rows = objects(field.name, cell, POINT_FIELDS, bad)?;
+                let rows = objects(field.name, cell, POINT_FIELDS, reject)?;
                 Ok(list(&rows, POINT_FIELDS))
             }
             Type::Answers => {
-                let mut rows = objects(field.name, cell, ANSWER_FIELDS, bad)?;
+                let mut rows = objects(field.name, cell, ANSWER_FIELDS, reject)?;
                 for (index, row) in rows.iter().enumerate() {
                     if let (Some(Value::Text(code)), Some(template)) = (row.first(), self.template)
-                        && let Err(wrong) = self.known.point(template, code)
+                        && let Err(error) = self.references.point(template, code)
                     {
-                        bad(&format!("{}[{index}].point", field.name), wrong);
+                        reject(&format!("{}[{index}].point", field.name), error);
                     }
                 }
-                // Answers have no order of their own; sort them by code.
+                // Answers have no inherent order; sort them by code.
                 rows.sort_by(|left, right| first_text(left).cmp(first_text(right)));
                 Ok(list(&rows, ANSWER_FIELDS))
             }
@@ -126,9 +131,9 @@ impl<'k> Checker<'k> {
 }
 
 /// Returns the cell, or the default if it is missing.
-fn filled<'a>(field: &Field, cell: Cell<'a>) -> Result<Option<Cell<'a>>, Wrong> {
+fn filled<'a>(field: &Field, cell: Cell<'a>) -> Result<Option<Cell<'a>>, CellError> {
     match (cell, field.is) {
-        (Cell::Nothing, Presence::Required) => Err(Wrong {
+        (Cell::Nothing, Presence::Required) => Err(CellError {
             found: Some("nothing".to_owned()),
             expected: Cow::Owned(format!("a value ({})", field.about)),
         }),
@@ -163,14 +168,15 @@ fn objects(
     list: &str,
     cell: Cell<'_>,
     fields: &[Field],
-    bad: &mut dyn FnMut(&str, Wrong),
-) -> Result<Vec<Vec<Value>>, Wrong> {
+    reject: &mut dyn FnMut(&str, CellError),
+) -> Result<Vec<Vec<Value>>, CellError> {
     let text = match cell {
         Cell::Json(text) | Cell::Csv(text) => text,
         Cell::Nothing => "[]",
     };
     let expected = "a list of objects in JSON, like [{\"name\": \"value\"}]";
-    let raw: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).map_err(|_| Wrong::expected(expected))?;
+    let raw: Vec<&serde_json::value::RawValue> =
+        serde_json::from_str(text).map_err(|_| CellError::expected(expected))?;
     let mut rows = Vec::with_capacity(raw.len());
     let mut names = HashSet::new();
     let mut cells = Vec::new();
@@ -178,30 +184,30 @@ fn objects(
         let path = |name: &str| format!("{list}[{index}].{name}");
         let members = match Members::of(raw.get()) {
             Ok(members) => members,
-            Err(wrong) => {
-                bad(&format!("{list}[{index}]"), wrong);
+            Err(error) => {
+                reject(&format!("{list}[{index}]"), error);
                 continue;
             }
         };
-        cells_of_members(&members, fields, &mut cells, |name, wrong| bad(&path(name), wrong));
+        cells_of_members(&members, fields, &mut cells, |name, error| reject(&path(name), error));
         let mut row = Vec::with_capacity(fields.len());
         for (field, cell) in fields.iter().zip(&cells) {
             let value = match filled(field, *cell) {
                 Ok(Some(cell)) => read(field.of, cell),
                 Ok(None) => Ok(Value::Null),
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             };
-            row.push(value.unwrap_or_else(|wrong| {
-                bad(&path(field.name), wrong);
+            row.push(value.unwrap_or_else(|error| {
+                reject(&path(field.name), error);
                 Value::Null
             }));
         }
         if let (Some(Value::Text(name)), Some(field)) = (row.first(), fields.first())
             && !names.insert(name.clone())
         {
-            bad(
+            reject(
                 &path(field.name),
-                Wrong::expected("a value that is in the list only once"),
+                CellError::expected("a value that is in the list only once"),
             );
         }
         rows.push(row);

@@ -1,11 +1,12 @@
 //! The kinds of data for import and export, and their fields. Checks, documentation and SQL derive from them.
 //! The file is long because it is one table, in which kinds refer to each other.
 
+use partner_api_domain::vocabulary;
 use rust_decimal::Decimal;
 
-use super::fragments::{Fragments, fragments};
+use super::cross_field;
+use super::kind_sql::{KindSql, kind_sql};
 use super::value::Type;
-use super::whole;
 
 /// A kind of data. Kinds refer only to earlier ones.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(crate) struct Kind {
     pub about: &'static str,
     pub fields: &'static [Field],
     /// The check across fields.
-    pub whole: whole::Check,
+    pub check: cross_field::Check,
 }
 
 /// A field of a line.
@@ -52,14 +53,14 @@ impl Kind {
         KINDS.iter().find(|kind| kind.name == name)
     }
 
-    /// Whether rows have an ID, which is the first field.
+    /// Returns whether rows have an ID, which is the first field.
     pub(crate) fn has_id(&self) -> bool {
         self.fields.first().is_some_and(|field| field.of == Type::Id)
     }
 
-    /// The SQL specific to the kind.
-    pub(crate) fn sql(&self) -> &'static Fragments {
-        fragments(self.name)
+    /// Returns the SQL specific to the kind.
+    pub(crate) fn sql(&self) -> &'static KindSql {
+        kind_sql(self.name)
     }
 }
 
@@ -93,7 +94,7 @@ const CREATED: Field = field(
     Filled,
     "creation time [default: the time of the import]",
 );
-const KILOMETRES: Type = Type::Integer {
+const KILOMETERS: Type = Type::Integer {
     min: 0,
     max: 2_147_483_647,
 };
@@ -103,7 +104,7 @@ const POSITION: Type = Type::Integer {
 };
 
 /// The statuses of a report, and those that require publication.
-pub(crate) const STATUSES: [&str; 7] = [
+pub(crate) const STATUSES: [&str; 8] = [
     "DRAFT",
     "IN_REVIEW",
     "REVISION_REQUESTED",
@@ -111,6 +112,7 @@ pub(crate) const STATUSES: [&str; 7] = [
     "PUBLISHED",
     "ARCHIVED",
     "CANCELLED",
+    "DISCARDED",
 ];
 
 /// The fields of a template's point.
@@ -123,6 +125,12 @@ pub(crate) const POINT_FIELDS: &[Field] = &[
     ),
     field("name", LINE, Required, "name"),
     field("unit", LINE, Optional, "unit of its numbers"),
+    field(
+        "is_required",
+        Type::Bool,
+        Optional,
+        "whether it must be answered before publication; if missing, the template decides",
+    ),
 ];
 
 /// The fields of a form's answer.
@@ -161,7 +169,7 @@ pub(crate) const KINDS: &[Kind] = &[
             ),
             CREATED,
         ],
-        whole: whole::nothing,
+        check: cross_field::no_check,
     },
     Kind {
         name: "branches",
@@ -189,7 +197,7 @@ pub(crate) const KINDS: &[Kind] = &[
             field("telephone", LINE, Default(""), "telephone number for reports"),
             field("is_active", Type::Bool, Default("true"), "whether it is active"),
         ],
-        whole: whole::nothing,
+        check: cross_field::no_check,
     },
     Kind {
         name: "templates",
@@ -215,13 +223,19 @@ pub(crate) const KINDS: &[Kind] = &[
                 "whether devices write into it; at most one per organization",
             ),
             field(
+                "is_required",
+                Type::Bool,
+                Default("true"),
+                "whether its points must be answered before publication",
+            ),
+            field(
                 "points",
                 Type::Points,
                 Required,
                 "points in order, a list of the objects below; in CSV, the same JSON in one cell",
             ),
         ],
-        whole: whole::nothing,
+        check: cross_field::no_check,
     },
     Kind {
         name: "thresholds",
@@ -247,7 +261,7 @@ pub(crate) const KINDS: &[Kind] = &[
                 "start of validity; a report shows the thresholds at the time when its values were written",
             ),
         ],
-        whole: whole::threshold,
+        check: cross_field::threshold,
     },
     Kind {
         name: "ranges",
@@ -266,7 +280,7 @@ pub(crate) const KINDS: &[Kind] = &[
             ),
             field("maximum", Type::Number, Optional, "highest plausible value"),
         ],
-        whole: whole::range,
+        check: cross_field::range,
     },
     Kind {
         name: "vehicles",
@@ -280,11 +294,26 @@ pub(crate) const KINDS: &[Kind] = &[
             field("brand", LINE, Required, "manufacturer"),
             field("model", LINE, Required, "model"),
             field("year", Type::Integer { min: 1900, max: 2100 }, Required, "model year"),
-            field("type", Type::Code, Required, "body type, such as SEDAN"),
-            field("fuel_type", Type::Code, Required, "fuel, such as DIESEL"),
-            field("transmission", Type::Code, Required, "transmission, such as MANUAL"),
+            field(
+                "type",
+                Type::Words(vocabulary::BODY_TYPES),
+                Required,
+                "body type, such as SEDAN",
+            ),
+            field(
+                "fuel_type",
+                Type::Words(vocabulary::FUEL_TYPES),
+                Required,
+                "fuel, such as DIESEL",
+            ),
+            field(
+                "transmission",
+                Type::Words(vocabulary::TRANSMISSIONS),
+                Required,
+                "transmission, such as MANUAL",
+            ),
             field("color", LINE, Required, "color"),
-            field("mileage_km", KILOMETRES, Required, "registered mileage in km"),
+            field("mileage_km", KILOMETERS, Required, "registered mileage in km"),
             field(
                 "factory_power_hp",
                 Type::Decimal {
@@ -297,7 +326,7 @@ pub(crate) const KINDS: &[Kind] = &[
                 "registered power in HP",
             ),
         ],
-        whole: whole::nothing,
+        check: cross_field::no_check,
     },
     Kind {
         name: "inspections",
@@ -328,12 +357,17 @@ pub(crate) const KINDS: &[Kind] = &[
             ),
             field("discount_name", LINE, Default(""), "name of the discount"),
             field("final_price", MONEY, Required, "price paid"),
-            field("payment_type", Type::Code, Required, "CASH, CARD or TRANSFER"),
+            field(
+                "payment_type",
+                Type::Words(vocabulary::PAYMENT_TYPES),
+                Required,
+                "payment method",
+            ),
             field("currency", Type::Code, Default("TRY"), "currency code"),
             field("snapshot_vin", PERSONAL, Required, "VIN as read at the inspection"),
             field(
                 "snapshot_mileage_km",
-                KILOMETRES,
+                KILOMETERS,
                 Required,
                 "mileage as read at the inspection, in km",
             ),
@@ -370,7 +404,7 @@ pub(crate) const KINDS: &[Kind] = &[
             ),
             CREATED,
         ],
-        whole: whole::inspection,
+        check: cross_field::inspection,
     },
     Kind {
         name: "forms",
@@ -400,14 +434,14 @@ pub(crate) const KINDS: &[Kind] = &[
                 "answers, a list of the objects below; in CSV, the same JSON in one cell",
             ),
         ],
-        whole: whole::nothing,
+        check: cross_field::no_check,
     },
     Kind {
         name: "photos",
         one: "photo",
         table: "photos",
-        about: "A photo of a report, known by its id, or without one by the report and the position. The files are brought \
-                into the storage apart.",
+        about: "A photo of a report, identified by its ID or, if missing, by the report and the position. The image files must be \
+                copied into the storage separately.",
         fields: &[
             ID,
             field("inspection", Type::Inspection, Required, "number or ID of the report"),
@@ -437,7 +471,7 @@ pub(crate) const KINDS: &[Kind] = &[
             ),
             CREATED,
         ],
-        whole: whole::nothing,
+        check: cross_field::no_check,
     },
 ];
 

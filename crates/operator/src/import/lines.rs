@@ -4,12 +4,12 @@ use std::io::{self, BufRead};
 
 use sha2::{Digest as _, Sha256};
 
-/// The longest record, in bytes.
-pub(crate) const LONGEST: usize = 1 << 20;
+/// The maximum length of a record, in bytes.
+pub(crate) const MAX_RECORD_BYTES: usize = 1 << 20;
 
-/// The separator of records.
+/// The end of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum RecordEnd {
     /// Every line is a record.
     Line,
     /// A record ends with the line that closes its last quote, since quoted CSV cells can span lines.
@@ -31,7 +31,7 @@ pub(crate) enum Read {
 /// The records of a file.
 pub(crate) struct Records<R> {
     input: R,
-    ends: Ends,
+    end: RecordEnd,
     digest: Sha256,
     bytes: u64,
     line: u64,
@@ -39,10 +39,10 @@ pub(crate) struct Records<R> {
 }
 
 impl<R: BufRead> Records<R> {
-    pub(crate) fn of(input: R, ends: Ends) -> Self {
+    pub(crate) fn of(input: R, end: RecordEnd) -> Self {
         Self {
             input,
-            ends,
+            end,
             digest: Sha256::new(),
             bytes: 0,
             line: 0,
@@ -92,7 +92,7 @@ impl<R: BufRead> Records<R> {
             if is_long {
                 return Ok(Read::TooLong(first));
             }
-            if self.ends == Ends::QuotedLine {
+            if self.end == RecordEnd::QuotedLine {
                 let line = &self.record[self.record.len() - read..];
                 let quotes = line.iter().filter(|byte| **byte == b'"').count();
                 is_open ^= quotes % 2 == 1;
@@ -103,7 +103,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Appends a line to the record; answers its length, and whether the record has become too long and was given up.
+    /// Appends a line to the record. Returns its length, and whether the record became too long and was skipped.
     fn line(&mut self) -> io::Result<(usize, bool)> {
         let (mut read, mut is_long) = (0, false);
         loop {
@@ -112,19 +112,19 @@ impl<R: BufRead> Records<R> {
                 available => available?,
             };
             let newline = available.iter().position(|byte| *byte == b'\n');
-            let taken = newline.map_or(available.len(), |at| at + 1);
-            let part = &available[..taken];
+            let length = newline.map_or(available.len(), |at| at + 1);
+            let part = &available[..length];
             self.digest.update(part);
-            is_long |= self.record.len() + taken > LONGEST;
+            is_long |= self.record.len() + length > MAX_RECORD_BYTES;
             if is_long {
                 self.record.clear();
             } else {
                 self.record.extend_from_slice(part);
             }
-            self.input.consume(taken);
-            self.bytes += taken as u64;
-            read += taken;
-            if newline.is_some() || taken == 0 {
+            self.input.consume(length);
+            self.bytes += length as u64;
+            read += length;
+            if newline.is_some() || length == 0 {
                 return Ok((read, is_long));
             }
         }
@@ -137,8 +137,8 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &[u8], ends: Ends) -> Vec<(Read, Vec<u8>)> {
-        let mut records = Records::of(Cursor::new(text), ends);
+    fn all(text: &[u8], end: RecordEnd) -> Vec<(Read, Vec<u8>)> {
+        let mut records = Records::of(Cursor::new(text), end);
         let mut all = Vec::new();
         loop {
             let read = records.next().unwrap();
@@ -152,28 +152,28 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_whatever_ends_them_and_a_mark_before_the_first_is_none_of_it() {
-        let found = all(b"\xEF\xBB\xBFa\r\nb\n\n\xEF\xBB\xBFc", Ends::Line);
+    fn lines_are_numbered_with_any_line_ending_and_a_byte_order_mark_is_skipped() {
+        let found = all(b"\xEF\xBB\xBFa\r\nb\n\n\xEF\xBB\xBFc", RecordEnd::Line);
         let expected: [(u64, &[u8]); 4] = [(1, b"a"), (2, b"b"), (3, b""), (4, b"\xEF\xBB\xBFc")];
         assert_eq!(found, expected.map(|(line, text)| (Read::Record(line), text.to_vec())));
     }
 
     #[test]
     fn a_quoted_cell_may_have_several_lines() {
-        let found = all(b"a,\"b\r\n\"\"c\"\"\nd\",e\r\nf\n\"g\nh", Ends::QuotedLine);
+        let found = all(b"a,\"b\r\n\"\"c\"\"\nd\",e\r\nf\n\"g\nh", RecordEnd::QuotedLine);
         assert_eq!(found[0], (Read::Record(1), b"a,\"b\r\n\"\"c\"\"\nd\",e".to_vec()));
         assert_eq!(found[1], (Read::Record(4), b"f".to_vec()));
         assert_eq!(found[2].0, Read::Open(5));
     }
 
     #[test]
-    fn a_line_that_is_too_long_takes_no_memory_and_those_behind_it_are_read() {
-        let mut text = vec![b'x'; 3 * LONGEST];
+    fn a_line_that_is_too_long_uses_no_memory_and_later_lines_are_read() {
+        let mut text = vec![b'x'; 3 * MAX_RECORD_BYTES];
         text.extend_from_slice(b"\nafter\n");
-        let mut records = Records::of(io::BufReader::new(Cursor::new(text)), Ends::Line);
+        let mut records = Records::of(io::BufReader::new(Cursor::new(text)), RecordEnd::Line);
         assert_eq!(records.next().unwrap(), Read::TooLong(1));
         assert_eq!(records.next().unwrap(), Read::Record(2));
         assert_eq!(records.record(), b"after");
-        assert!(records.record.capacity() <= 2 * LONGEST);
+        assert!(records.record.capacity() <= 2 * MAX_RECORD_BYTES);
     }
 }

@@ -8,13 +8,12 @@ use partner_api_store::DbError;
 use serde_json::json;
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
-use super::lanes;
+use super::parallel;
 use super::source::{Checked, Source};
 use super::stage::Plan;
-use crate::audit::{self, Actor};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::session::Session;
+use crate::session::{self, Actor, Session};
 
 partner_api_store::statement! {
     DONE = "SELECT imported_at FROM imports WHERE sha256 = $1 AND kind = $2 ORDER BY id DESC LIMIT 1";
@@ -24,7 +23,7 @@ partner_api_store::statement! {
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 }
 
-/// The name of the file in the log, without its folder.
+/// Returns the name of the file in the log, without its folder.
 fn shown(source: &Source) -> &str {
     source.name.rsplit('/').next().unwrap_or(&source.name)
 }
@@ -36,12 +35,12 @@ pub(crate) struct Loaded {
     pub updated: u64,
     /// The committed parts as ranges of lines; adjacent ones are merged.
     parts: BTreeMap<i64, i64>,
-    /// The number of commits that were not answered yet.
+    /// The number of commits without a response so far.
     open: usize,
 }
 
 impl Loaded {
-    /// The expected result of a dry run.
+    /// Returns the expected result of a dry run.
     pub(crate) fn planned(plan: Plan) -> Self {
         Self {
             inserted: u64::try_from(plan.new).unwrap_or_default(),
@@ -63,7 +62,7 @@ impl Loaded {
         }
     }
 
-    /// Whether more lines may have been committed.
+    /// Returns whether more lines may have been committed.
     pub(crate) fn is_open(&self) -> bool {
         self.open > 0
     }
@@ -71,9 +70,9 @@ impl Loaded {
     fn add(&mut self, part: Part, inserted: u64, updated: u64) {
         self.inserted += inserted;
         self.updated += updated;
-        let mut whole = part;
+        let mut merged = part;
         if let Some(to) = self.parts.remove(&(part.to + 1)) {
-            whole.to = to;
+            merged.to = to;
         }
         if let Some((&from, _)) = self
             .parts
@@ -81,9 +80,9 @@ impl Loaded {
             .next_back()
             .filter(|(_, to)| **to + 1 == part.from)
         {
-            whole.from = from;
+            merged.from = from;
         }
-        self.parts.insert(whole.from, whole.to);
+        self.parts.insert(merged.from, merged.to);
     }
 }
 
@@ -124,7 +123,7 @@ pub(crate) struct Work<'w> {
     pub checked: &'w Checked,
     pub parts: Parts,
     /// The progress, which remains if the import fails.
-    pub so_far: &'w RefCell<Loaded>,
+    pub loaded: &'w RefCell<Loaded>,
     progress: Progress,
 }
 
@@ -136,7 +135,7 @@ pub(crate) async fn load(
     checked: &Checked,
     plan: Plan,
     part: u32,
-    so_far: &RefCell<Loaded>,
+    loaded: &RefCell<Loaded>,
 ) -> Result<(), Failure> {
     let total = u64::try_from(plan.new + plan.changed).unwrap_or_default();
     let work = Work {
@@ -148,22 +147,22 @@ pub(crate) async fn load(
             last: if total > 0 { checked.last } else { 0 },
             lines: i64::from(part),
         },
-        so_far,
+        loaded,
         progress: Progress::of_lines(format!("importing {}", source.name), total),
     };
     if plan.changed == 0 && source.kind.is_row_alone() && checked.last > i64::from(part) {
-        lanes::load(session, client, &work).await?;
+        parallel::load(session, client, &work).await?;
     } else {
-        in_turn(client, &work, plan).await?;
+        sequentially(client, &work, plan).await?;
     }
     let transaction = client.transaction().await?;
-    let loaded = so_far.borrow().clone();
+    let loaded = loaded.borrow().clone();
     record(&transaction, source, checked, plan, &loaded).await?;
     commit(transaction).await
 }
 
-/// Brings in part by part, in the session that has the lines.
-async fn in_turn(client: &mut Client, work: &Work<'_>, plan: Plan) -> Result<(), Failure> {
+/// Imports one part after the other in the session that has the lines.
+async fn sequentially(client: &mut Client, work: &Work<'_>, plan: Plan) -> Result<(), Failure> {
     let kind = work.source.kind;
     let (inserts, updates) = (kind.inserts(), kind.updates());
     while let Some(part) = work.parts.take() {
@@ -212,29 +211,29 @@ impl Work<'_> {
                 "file": file, "sha256": digest, "kind": kind, "from_line": from, "to_line": to,
                 "inserted": inserted, "updated": updated,
             });
-            audit::record_part(&transaction, self.actor, "import", &digest, &what, &after).await?;
+            session::record_part(&transaction, self.actor, "import", &digest, &what, &after).await?;
         }
-        self.so_far.borrow_mut().open += 1;
+        self.loaded.borrow_mut().open += 1;
         let ended = commit(transaction).await;
-        let mut so_far = self.so_far.borrow_mut();
+        let mut loaded = self.loaded.borrow_mut();
         if !matches!(ended, Err(Failure::Unknown)) {
-            so_far.open -= 1;
+            loaded.open -= 1;
         }
         ended?;
-        so_far.add(part, inserted, updated);
-        self.progress.at(so_far.inserted + so_far.updated);
+        loaded.add(part, inserted, updated);
+        self.progress.at(loaded.inserted + loaded.updated);
         Ok(())
     }
 }
 
 async fn commit(transaction: Transaction<'_>) -> Result<(), Failure> {
     transaction.commit().await.map_err(|error| match DbError::from(error) {
-        error if error.leaves_open() => Failure::Unknown,
+        error if error.outcome_is_unknown() => Failure::Unknown,
         error => Failure::Db(error),
     })
 }
 
-/// Notes that the file is done.
+/// Records that the file was imported.
 async fn record(
     transaction: &Transaction<'_>,
     source: &Source,
@@ -257,7 +256,7 @@ async fn record(
     Ok(())
 }
 
-/// When this very file was imported; none: it was not, or it is standard input.
+/// Returns the time when this file was imported; `None` if it was not, or is standard input.
 pub(crate) async fn done(client: &Client, source: &Source) -> Result<Option<chrono::DateTime<chrono::Utc>>, Failure> {
     let Some(bytes) = source.bytes else { return Ok(None) };
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -286,12 +285,12 @@ mod tests {
 
     /// IMP-4
     #[test]
-    fn what_is_in_is_told_in_as_few_words_as_the_parts_allow() {
+    fn adjacent_parts_are_described_as_one_range() {
         let mut loaded = Loaded::default();
-        let mut told = Vec::new();
+        let mut described = Vec::new();
         for (from, to) in [(11, 20), (31, 40), (1, 10), (21, 30)] {
             loaded.add(Part { from, to }, 10, 0);
-            told.push(loaded.lines().unwrap());
+            described.push(loaded.lines().unwrap());
         }
         let expected = [
             "its lines 11 to 20",
@@ -299,11 +298,11 @@ mod tests {
             "its lines 1 to 20 and 31 to 40",
             "its lines up to 40",
         ];
-        assert_eq!((told, loaded.inserted), (expected.map(str::to_owned).to_vec(), 40));
+        assert_eq!((described, loaded.inserted), (expected.map(str::to_owned).to_vec(), 40));
     }
 
     #[test]
-    fn each_part_is_given_out_once_and_none_behind_a_failure() {
+    fn each_part_is_taken_once_and_none_after_a_failure() {
         let parts = |last| Parts {
             next: Cell::new(1),
             last,

@@ -5,34 +5,35 @@
 //! holds the same JSON. The fields are defined once, in [`kinds`]; checks, copies, comparisons, exports and documentation derive
 //! from them.
 //!
-//! **A file is checked as a whole before any row is written** (IMP-1). A thread reads the file and checks each line. Valid lines
-//! are copied into a temporary table, from which one statement resolves references and existing rows. Lines that equal existing
-//! rows are skipped; lines that differ are errors unless `--update` is given (IMP-3). All errors are reported together.
+//! **A file is checked as a whole before any row is written** (IMP-1). A thread reads the file and checks each line. Valid
+//! lines are copied into a temporary table. One statement then resolves their references and finds existing rows. Lines that
+//! equal existing rows are skipped; lines that differ are errors unless `--update` is given (IMP-3). All errors are reported
+//! together.
 //!
 //! **The file is then committed in parts** of 50,000 lines, each with its row of the audit log. A single transaction would hold
 //! back vacuum, and a failure would lose all of its work. An interrupted import is run again: lines that were imported before are
 //! skipped because they are unchanged (IMP-4), so no position needs to be stored. If a part fails although the check passed, the
 //! data was changed concurrently; the message says which lines were imported. Two parts are imported in parallel if all rows are
-//! new ([`lanes`]).
+//! new ([`parallel`]).
 //!
-//! A completely imported file is recorded in `imports` with its SHA-256 and skipped afterwards, so that importing a folder again
+//! A completely imported file is recorded in `imports` with its SHA-256 and skipped afterwards. Importing a folder again
 //! continues with the remaining files (IMP-5). Only one import runs at a time (IMP-6), because two could both consider a row new.
 
 mod cell;
 mod check;
-mod fragments;
+mod cross_field;
+mod kind_sql;
 mod kinds;
-mod known;
-mod lanes;
 mod lines;
 mod load;
+mod parallel;
 mod record;
+mod references;
 mod report;
 mod source;
 mod sql;
 mod stage;
 mod value;
-mod whole;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -50,9 +51,9 @@ use crate::session::Session;
 use crate::when;
 
 pub(crate) use kinds::{ANSWER_FIELDS, Field, KINDS, Kind, POINT_FIELDS, Presence};
-use known::Known;
 use load::Loaded;
 pub use record::Format;
+use references::References;
 use source::Source;
 pub(crate) use value::Type;
 
@@ -124,9 +125,13 @@ pub(crate) struct KindName(pub(crate) &'static Kind);
 /// Reads the name of a kind.
 pub(crate) fn kind(text: &str) -> Result<KindName, String> {
     let names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
-    Kind::of(text)
-        .map(KindName)
-        .ok_or_else(|| format!("expected one of {}{}", names.join(", "), value::meant(text, &names)))
+    Kind::of(text).map(KindName).ok_or_else(|| {
+        format!(
+            "expected one of {}{}",
+            names.join(", "),
+            value::suggestion(text, &names)
+        )
+    })
 }
 
 /// The result of an import of a file.
@@ -207,7 +212,7 @@ async fn import(session: &Session, args: &ImportArgs, sources: &[Source]) -> Res
         let loaded = RefCell::new(Loaded::default());
         // One session per file, because its temporary tables disappear with it.
         let outcome = tokio::select! {
-            outcome = one(session, args, source, &loaded) => outcome,
+            outcome = import_one(session, args, source, &loaded) => outcome,
             () = stop.received() => Err(Failure::Stopped("stopped".to_owned())),
         };
         match outcome {
@@ -225,7 +230,7 @@ fn output(done: &[Imported]) -> Output {
 /// Describes what was imported before the failure.
 fn ended(failure: Failure, source: &Source, loaded: &Loaded, done: &[Imported]) -> Failure {
     let name = &source.name;
-    let (is_bad, cause) = (matches!(failure, Failure::BadLines(_)), failure.to_string());
+    let (has_invalid_lines, cause) = (matches!(failure, Failure::InvalidLines(_)), failure.to_string());
     let mut message = if let Some(lines) = loaded.lines() {
         let more = if loaded.is_open() {
             ", and possibly one more part"
@@ -240,7 +245,7 @@ fn ended(failure: Failure, source: &Source, loaded: &Loaded, done: &[Imported]) 
         format!(
             "{name}: {cause}; its first lines may have been imported. Run the same command again to import the rest"
         )
-    } else if is_bad {
+    } else if has_invalid_lines {
         cause
     } else if done.is_empty() && !matches!(failure, Failure::Stopped(_)) {
         return failure;
@@ -253,15 +258,15 @@ fn ended(failure: Failure, source: &Source, loaded: &Loaded, done: &[Imported]) 
             file.file, file.lines, file.inserted, file.updated, file.unchanged
         ));
     }
-    if is_bad {
-        Failure::BadLines(message)
+    if has_invalid_lines {
+        Failure::InvalidLines(message)
     } else {
         Failure::Stopped(message)
     }
 }
 
 /// Imports one file.
-async fn one(
+async fn import_one(
     session: &Session,
     args: &ImportArgs,
     source: &Source,
@@ -286,11 +291,11 @@ async fn one(
         let state = format!("already imported at {}; use --again to check it again", when::at(at));
         return Ok(imported(0, &Loaded::default(), 0, state));
     }
-    let known = Known::load(&client).await?;
-    let mut checked = stage::copy(&client, source, known, usize::from(args.max_errors)).await?;
+    let references = References::load(&client).await?;
+    let mut checked = stage::copy(&client, source, references, usize::from(args.max_errors)).await?;
     let plan = stage::plan(&client, source, &mut checked.report, args.update).await?;
     if !checked.report.is_empty() {
-        return Err(Failure::BadLines(checked.report.message(&source.name)));
+        return Err(Failure::InvalidLines(checked.report.message(&source.name)));
     }
     if args.dry_run {
         return Ok(imported(
@@ -313,11 +318,11 @@ async fn check_connection(client: &Client) {
 async fn lock(client: &Client) -> Result<(), Failure> {
     let locked = async {
         client.execute(TAKE_LOCK.sql(), &[&LOCK]).await?;
-        lanes::wait_for_others(client).await
+        parallel::wait_for_others(client).await
     };
     match locked.await {
         Ok(()) => Ok(()),
-        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(Failure::Refused(
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(Failure::Rejected(
             "another import is already running (waited 30 s); retry after it finishes".to_owned(),
         )),
         Err(error) => Err(error.into()),
@@ -371,7 +376,7 @@ mod tests {
 
     /// IMP-2
     #[test]
-    fn the_page_on_importing_has_the_fields_as_they_are_checked() {
+    fn the_import_page_lists_the_fields() {
         let page = include_str!("../../../../docs/importing.md");
         let (_, rest) = page.split_once("<!-- partner-api import --fields -->\n\n").unwrap();
         let (tables, _) = rest.split_once("\n<!-- end of fields -->").unwrap();

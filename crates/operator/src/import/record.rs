@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::cell::{Cell, kind_of};
 use super::kinds::Field;
-use super::report::Bad;
-use super::value::{Wrong, meant, shown};
+use super::report::LineError;
+use super::value::{CellError, shown, suggestion};
 
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -22,8 +22,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The file extension.
-    pub(crate) fn ending(self) -> &'static str {
+    /// Returns the file extension.
+    pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Ndjson => "ndjson",
             Self::Csv => "csv",
@@ -35,9 +35,9 @@ impl Format {
 pub(crate) struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
-    pub(crate) fn of(text: &'a str) -> Result<Self, Wrong> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
+    pub(crate) fn of(text: &'a str) -> Result<Self, CellError> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Members<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,17 +54,17 @@ impl<'a> Members<'a> {
         }
         let text = text.trim_matches([' ', '\t']);
         if !text.starts_with('{') {
-            return Err(Wrong {
+            return Err(CellError {
                 found: Some(kind_of(text).to_owned()),
                 expected: Cow::Borrowed("a JSON object, like {\"name\": \"value\"}"),
             });
         }
         let mut json = serde_json::Deserializer::from_str(text);
         let members = json
-            .deserialize_map(Visit)
+            .deserialize_map(MembersVisitor)
             .and_then(|members| json.end().map(|()| members));
         // A syntax error names a column and what was expected, but not the content.
-        members.map_err(|error| Wrong::expected(format!("a JSON object in one line ({error})")))
+        members.map_err(|error| CellError::expected(format!("a JSON object in one line ({error})")))
     }
 }
 
@@ -73,8 +73,8 @@ struct Name<'a>(Cow<'a, str>);
 
 impl<'de> serde::Deserialize<'de> for Name<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
+        struct NameVisitor;
+        impl<'de> Visitor<'de> for NameVisitor {
             type Value = Name<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,7 +89,7 @@ impl<'de> serde::Deserialize<'de> for Name<'de> {
                 Ok(Name(Cow::Owned(name.to_owned())))
             }
         }
-        deserializer.deserialize_str(Visit)
+        deserializer.deserialize_str(NameVisitor)
     }
 }
 
@@ -98,20 +98,20 @@ pub(crate) fn cells_of_members<'a>(
     members: &Members<'a>,
     fields: &[Field],
     cells: &mut Vec<Cell<'a>>,
-    mut bad: impl FnMut(&str, Wrong),
+    mut reject: impl FnMut(&str, CellError),
 ) {
     cells.clear();
     cells.resize(fields.len(), Cell::Nothing);
     let mut seen = 0_u64;
     for (at, (name, raw)) in members.0.iter().enumerate() {
         // Members are usually in the order of the fields.
-        let here = fields.get(at).filter(|field| field.name == name).map(|_| at);
-        let Some(index) = here.or_else(|| fields.iter().position(|field| field.name == name)) else {
-            bad(name, unknown(name, fields));
+        let same_position = fields.get(at).filter(|field| field.name == name).map(|_| at);
+        let Some(index) = same_position.or_else(|| fields.iter().position(|field| field.name == name)) else {
+            reject(name, unknown(name, fields));
             continue;
         };
         if seen & (1 << index) != 0 {
-            bad(name, Wrong::expected("a unique name; this one is repeated"));
+            reject(name, CellError::expected("a unique name; this one is repeated"));
         }
         seen |= 1 << index;
         if !matches!(*raw, "null" | "\"\"") {
@@ -120,13 +120,13 @@ pub(crate) fn cells_of_members<'a>(
     }
 }
 
-fn unknown(name: &str, fields: &[Field]) -> Wrong {
+fn unknown(name: &str, fields: &[Field]) -> CellError {
     let names: Vec<_> = fields.iter().map(|field| field.name).collect();
-    let more = match meant(name, &names) {
+    let more = match suggestion(name, &names) {
         none if none.is_empty() => format!(": {}", names.join(", ")),
         like => like,
     };
-    Wrong::expected(format!("the name of a field{more}"))
+    CellError::expected(format!("the name of a field{more}"))
 }
 
 /// The cells of CSV.
@@ -150,7 +150,7 @@ impl Cells {
     }
 
     /// Splits a record into cells and returns their number.
-    pub(crate) fn part(&mut self, record: &[u8]) -> Result<usize, Wrong> {
+    pub(crate) fn part(&mut self, record: &[u8]) -> Result<usize, CellError> {
         self.with_newline.clear();
         self.with_newline.extend_from_slice(record);
         self.with_newline.push(b'\n');
@@ -167,7 +167,7 @@ impl Cells {
         if result == ReadRecordResult::Record && read == self.with_newline.len() {
             Ok(ends)
         } else {
-            Err(Wrong::expected(
+            Err(CellError::expected(
                 "quotes around a cell that contains quotes, with those doubled",
             ))
         }
@@ -185,41 +185,41 @@ impl Cells {
 }
 
 /// Maps the columns of a CSV file to fields, by its first line.
-pub(crate) fn header(cells: &Cells, line: u64, fields: &[Field]) -> Result<Vec<usize>, Vec<Bad>> {
-    let mut bad = Vec::new();
+pub(crate) fn header(cells: &Cells, line: u64, fields: &[Field]) -> Result<Vec<usize>, Vec<LineError>> {
+    let mut errors = Vec::new();
     let mut columns = Vec::new();
     for index in 0..cells.count {
         let Ok(name) = std::str::from_utf8(cells.cell(index)) else {
-            bad.push(Bad::of(line, "the names", Wrong::expected("text in UTF-8")));
-            return Err(bad);
+            errors.push(LineError::of(line, "the names", CellError::expected("text in UTF-8")));
+            return Err(errors);
         };
         if cells.count == 1
             && let Some(separator) = [";", "\t"].into_iter().find(|separator| name.contains(separator))
         {
             let separator = if separator == ";" { "semicolons" } else { "tabs" };
             let expected = format!("commas as separators; found {separator}");
-            bad.push(Bad::of(line, "the names", Wrong::expected(expected)));
-            return Err(bad);
+            errors.push(LineError::of(line, "the names", CellError::expected(expected)));
+            return Err(errors);
         }
         match fields.iter().position(|field| field.name == name.trim()) {
             Some(field) if columns.contains(&field) => {
-                bad.push(Bad::of(
+                errors.push(LineError::of(
                     line,
                     name,
-                    Wrong::expected("a unique name; this one is repeated"),
+                    CellError::expected("a unique name; this one is repeated"),
                 ));
             }
             Some(field) => columns.push(field),
-            None => bad.push(Bad::of(line, &shown(name), unknown(name, fields))),
+            None => errors.push(LineError::of(line, &shown(name), unknown(name, fields))),
         }
     }
     for (index, field) in fields.iter().enumerate() {
         if field.is == super::kinds::Presence::Required && !columns.contains(&index) {
-            let expected = Wrong::expected("a column with this name in the first line; it is required");
-            bad.push(Bad::of(line, field.name, expected));
+            let expected = CellError::expected("a column with this name in the first line; it is required");
+            errors.push(LineError::of(line, field.name, expected));
         }
     }
-    if bad.is_empty() { Ok(columns) } else { Err(bad) }
+    if errors.is_empty() { Ok(columns) } else { Err(errors) }
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_as_they_were_quoted_and_nothing_in_them_is_changed() {
+    fn cells_are_unquoted_and_otherwise_unchanged() {
         let mut cells = Cells::new();
         for (record, expected) in [
             ("a,b,c", vec!["a", "b", "c"]),
@@ -247,20 +247,20 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_in_the_midst_of_a_cell_hides_no_line() {
+    fn a_quote_inside_a_cell_is_an_error() {
         assert!(Cells::new().part(b"a,5\" screen\nb,6\" screen").is_err());
         assert_eq!(Cells::new().part(b"a,\"5\"\" screen\""), Ok(2));
     }
 
     #[test]
-    fn an_object_is_read_with_its_numbers_as_they_are_written() {
+    fn numbers_of_an_object_are_read_as_written() {
         let members = Members::of(r#" {"a": 2.850, "b\u0063": null, "d": {"e": [1, "}"]}} "#).unwrap();
         let found: Vec<_> = members.0.iter().map(|(name, raw)| (name.as_ref(), *raw)).collect();
         assert_eq!(found, [("a", "2.850"), ("bc", "null"), ("d", r#"{"e": [1, "}"]}"#)]);
     }
 
     #[test]
-    fn what_is_no_object_is_told_without_its_words() {
+    fn an_error_about_a_line_that_is_not_an_object_does_not_repeat_it() {
         for text in [
             "[\"Ayşe\"]",
             "\"Ayşe\"",
@@ -269,9 +269,12 @@ mod tests {
             "{\"a\": 1} Ayşe",
             "Ayşe",
         ] {
-            let wrong = Members::of(text).map(|_| ()).unwrap_err();
-            let told = format!("{wrong:?}");
-            assert!(told.contains("a JSON object") && !told.contains("Ay"), "{told}");
+            let error = Members::of(text).map(|_| ()).unwrap_err();
+            let message = format!("{error:?}");
+            assert!(
+                message.contains("a JSON object") && !message.contains("Ay"),
+                "{message}"
+            );
         }
     }
 }

@@ -11,11 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::cell::Cell;
 use super::check::Checker;
 use super::kinds::{KINDS, Kind};
-use super::known::Known;
-use super::lines::{Ends, LONGEST, Read, Records};
+use super::lines::{MAX_RECORD_BYTES, Read, RecordEnd, Records};
 use super::record::{Cells, Format, Members, cells_of_members, header};
-use super::report::{Bad, Report};
-use super::value::{Value, Wrong, meant};
+use super::references::References;
+use super::report::{LineError, Report};
+use super::value::{CellError, Value, suggestion};
 use crate::failure::Failure;
 
 /// The maximum number of rows that the reader is ahead.
@@ -60,7 +60,7 @@ impl Source {
             Failure::Usage(format!(
                 "{name}: the file name does not start with a kind; give --kind, one of {}{}",
                 names.join(", "),
-                meant(stem, &names)
+                suggestion(stem, &names)
             ))
         })?;
         let format = format.or_else(|| format_of(&file)).ok_or_else(|| {
@@ -117,14 +117,14 @@ impl Source {
         let failed = |error| Failure::Usage(format!("{}: {error}", self.name));
         let mut records = Records::of(
             BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?),
-            Ends::Line,
+            RecordEnd::Line,
         );
         while records.next().map_err(failed)? != Read::End {}
         Ok(Some(records.digest()))
     }
 }
 
-/// The kind that a file name starts with: `inspections.csv`, `inspections-2026.csv`.
+/// Returns the kind that a file name starts with: `inspections.csv`, `inspections-2026.csv`.
 fn kind_of(name: &str) -> Option<&'static Kind> {
     let end = name
         .find(|character: char| !character.is_ascii_lowercase())
@@ -161,8 +161,8 @@ pub(crate) struct Checked {
 /// Reads and checks a file in a dedicated thread, because reading standard input may block forever.
 pub(crate) fn check(
     source: &Source,
-    known: Arc<Known>,
-    most: usize,
+    references: Arc<References>,
+    max_errors: usize,
 ) -> (
     mpsc::Receiver<Batch>,
     oneshot::Receiver<Result<Checked, std::io::Error>>,
@@ -172,11 +172,11 @@ pub(crate) fn check(
     let source = source.clone();
     thread::spawn(move || {
         let checked = match &source.path {
-            Some(path) => File::open(path).and_then(|file| read(file, &source, &known, most, &batches)),
-            None => read(std::io::stdin(), &source, &known, most, &batches),
+            Some(path) => File::open(path).and_then(|file| read(file, &source, &references, max_errors, &batches)),
+            None => read(std::io::stdin(), &source, &references, max_errors, &batches),
         };
         drop(batches);
-        // The import was stopped, so the receiver is gone.
+        // The import was stopped, so the receiver was dropped.
         let _ = end.send(checked);
     });
     (to_copy, ended)
@@ -185,18 +185,18 @@ pub(crate) fn check(
 fn read(
     input: impl std::io::Read,
     source: &Source,
-    known: &Known,
-    most: usize,
+    references: &References,
+    max_errors: usize,
     batches: &mpsc::Sender<Batch>,
 ) -> Result<Checked, std::io::Error> {
     let ends = match source.format {
-        Format::Ndjson => Ends::Line,
-        Format::Csv => Ends::QuotedLine,
+        Format::Ndjson => RecordEnd::Line,
+        Format::Csv => RecordEnd::QuotedLine,
     };
     let mut records = Records::of(BufReader::with_capacity(1 << 18, input), ends);
     let fields = source.kind.fields;
-    let mut report = Report::of_at_most(most);
-    let mut checker = Checker::new(source.kind, known);
+    let mut report = Report::with_limit(max_errors);
+    let mut checker = Checker::new(source.kind, references);
     let mut csv = Cells::new();
     let mut columns: Option<Vec<usize>> = None;
     let (mut lines, mut last) = (0, 0);
@@ -207,8 +207,8 @@ fn read(
             Read::End => break,
             Read::Record(line) => line,
             Read::TooLong(line) => {
-                let expected = format!("at most {LONGEST} bytes in a line");
-                report.add(Bad::of(line, "the line", Wrong::expected(expected)));
+                let expected = format!("at most {MAX_RECORD_BYTES} bytes in a line");
+                report.add(LineError::of(line, "the line", CellError::expected(expected)));
                 if source.format == Format::Csv {
                     // The start of the next record is unknown.
                     report.is_cut = true;
@@ -218,15 +218,15 @@ fn read(
             }
             Read::Open(line) => {
                 let expected = "a closing quote for the one opened here";
-                report.add(Bad::of(line, "the line", Wrong::expected(expected)));
+                report.add(LineError::of(line, "the line", CellError::expected(expected)));
                 break;
             }
         };
         let record = records.record();
         if line == 1
-            && let Some(wrong) = not_text(record)
+            && let Some(error) = not_text(record)
         {
-            report.add(Bad::of(1, "the file", wrong));
+            report.add(LineError::of(1, "the file", error));
             report.is_cut = true;
             break;
         }
@@ -240,36 +240,36 @@ fn read(
             Format::Ndjson => {
                 let Ok(text) = std::str::from_utf8(record) else {
                     lines += 1;
-                    report.add(Bad::of(line, "the line", Wrong::expected("text in UTF-8")));
+                    report.add(LineError::of(line, "the line", CellError::expected("text in UTF-8")));
                     continue;
                 };
                 match Members::of(text) {
                     Ok(found) => members = found,
-                    Err(wrong) => {
+                    Err(error) => {
                         lines += 1;
-                        report.add(Bad::of(line, "the line", wrong));
+                        report.add(LineError::of(line, "the line", error));
                         continue;
                     }
                 }
-                cells_of_members(&members, fields, &mut cells, |name, wrong| {
+                cells_of_members(&members, fields, &mut cells, |name, error| {
                     is_good = false;
-                    report.add(Bad::of(line, name, wrong));
+                    report.add(LineError::of(line, name, error));
                 });
             }
             Format::Csv => {
                 let count = match csv.part(record) {
                     Ok(count) => count,
-                    Err(wrong) => {
+                    Err(error) => {
                         lines += 1;
-                        report.add(Bad::of(line, "the line", wrong));
+                        report.add(LineError::of(line, "the line", error));
                         continue;
                     }
                 };
                 let Some(columns) = &columns else {
                     match header(&csv, line, fields) {
                         Ok(found) => columns = Some(found),
-                        Err(bad) => {
-                            bad.into_iter().for_each(|bad| report.add(bad));
+                        Err(errors) => {
+                            errors.into_iter().for_each(|error| report.add(error));
                             report.is_cut = true;
                             break;
                         }
@@ -279,7 +279,7 @@ fn read(
                 if count != columns.len() {
                     lines += 1;
                     let expected = format!("{} cells, like the first line; found {count}", columns.len());
-                    report.add(Bad::of(line, "the line", Wrong::expected(expected)));
+                    report.add(LineError::of(line, "the line", CellError::expected(expected)));
                     continue;
                 }
                 cells.resize(fields.len(), Cell::Nothing);
@@ -289,7 +289,11 @@ fn read(
                         Ok(text) => cells[*field] = Cell::Csv(text),
                         Err(_) => {
                             is_good = false;
-                            report.add(Bad::of(line, fields[*field].name, Wrong::expected("text in UTF-8")));
+                            report.add(LineError::of(
+                                line,
+                                fields[*field].name,
+                                CellError::expected("text in UTF-8"),
+                            ));
                         }
                     }
                 }
@@ -312,7 +316,7 @@ fn read(
     }
     if source.format == Format::Csv && columns.is_none() && report.is_empty() {
         let expected = "a first line with the field names; the file is empty";
-        report.add(Bad::of(1, "the names", Wrong::expected(expected)));
+        report.add(LineError::of(1, "the names", CellError::expected(expected)));
     }
     let bytes = records.bytes();
     let _ = batches.blocking_send(Batch { rows, bytes });
@@ -326,7 +330,7 @@ fn read(
 }
 
 /// Recognizes files that are not UTF-8 text by their first bytes.
-fn not_text(record: &[u8]) -> Option<Wrong> {
+fn not_text(record: &[u8]) -> Option<CellError> {
     let found = match record {
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "UTF-16",
         [0x1F, 0x8B, ..] => "a gzip file",
@@ -334,7 +338,7 @@ fn not_text(record: &[u8]) -> Option<Wrong> {
         [0x28, 0xB5, 0x2F, 0xFD, ..] => "a zstd file",
         _ => return None,
     };
-    Some(Wrong {
+    Some(CellError {
         found: Some(found.to_owned()),
         expected: "text in UTF-8".into(),
     })

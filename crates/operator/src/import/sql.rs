@@ -1,14 +1,23 @@
 //! The statements of an import and of an export, composed from the fields of a kind.
 //!
-//! Two temporary tables hold the lines of a file (`import_lines`) and what to do with each (`import_plan`). In all statements `s` is the line, `p` its plan, `t` the table, `e` the existing
-//! row, `k` the row with the same key, `r1` and `r2` the rows referenced by ID and by name, and `u` the row that has the same
-//! value in another unique column.
+//! Two temporary tables hold the lines of a file (`import_lines`) and the plan for each (`import_plan`). The statements use these
+//! aliases:
+//!
+//! | alias | row |
+//! |---|---|
+//! | `input` | the line |
+//! | `plan` | its plan |
+//! | `existing` | the existing row |
+//! | `by_key` | the existing row with the same key |
+//! | `by_id`, `by_name` | the row that the line references by ID or by name |
+//! | `duplicate` | another row with the same value in a unique column |
+//! | `target` | a row of the table in an export |
 
 use std::fmt::Write as _;
 
 use tokio_postgres::types::Type as SqlType;
 
-use super::fragments::{ANSWERS, LINES, POINTS};
+use super::kind_sql::{ANSWERS, LINES, POINTS};
 use super::kinds::{Field, Kind, Presence};
 use super::load::Part;
 use super::value::Type;
@@ -50,7 +59,7 @@ impl Field {
         }
     }
 
-    /// The column of the table that a time is stored in.
+    /// Returns the column of the table that a time is stored in.
     fn column(&self) -> &'static str {
         match self.name {
             "since" => "valid_from",
@@ -66,67 +75,77 @@ impl Field {
     /// Returns its columns in the table, each with its value.
     fn stored(&self) -> Vec<(&'static str, String)> {
         match self.of {
-            Type::Id => vec![("id", "p.id".to_owned())],
+            Type::Id => vec![("id", "plan.id".to_owned())],
             Type::Points | Type::Answers => vec![],
-            Type::Vehicle => vec![("vehicle_id", "p.reference".to_owned())],
-            Type::Inspection => vec![("inspection_id", "p.reference".to_owned())],
+            Type::Vehicle => vec![("vehicle_id", "plan.reference".to_owned())],
+            Type::Inspection => vec![("inspection_id", "plan.reference".to_owned())],
             Type::Time if matches!(self.is, Presence::Filled | Presence::New) => {
-                vec![(self.column(), format!("coalesce(s.{}, now())", self.name))]
+                vec![(self.column(), format!("coalesce(input.{}, now())", self.name))]
             }
             _ => {
                 let columns = self.lines();
                 columns
                     .iter()
-                    .map(|column| (column.name, format!("s.{}", column.name)))
+                    .map(|column| (column.name, format!("input.{}", column.name)))
                     .collect()
             }
         }
     }
 
-    /// The condition that the existing row has a different value.
+    /// Returns the condition that the existing row has a different value.
     fn differs(&self, reference: &str) -> Option<String> {
-        let nested = |document: &str| format!("s.{} IS DISTINCT FROM {}", self.name, document.replace("{}", "e.id"));
+        let nested = |document: &str| {
+            format!(
+                "input.{} IS DISTINCT FROM {}",
+                self.name,
+                document.replace("{}", "existing.id")
+            )
+        };
         Some(match self.of {
             Type::Id => return None,
             _ if self.is == Presence::New => return None,
-            Type::Vehicle => format!("{reference} IS DISTINCT FROM e.vehicle_id"),
-            Type::Inspection => format!("{reference} IS DISTINCT FROM e.inspection_id"),
+            Type::Vehicle => format!("{reference} IS DISTINCT FROM existing.vehicle_id"),
+            Type::Inspection => format!("{reference} IS DISTINCT FROM existing.inspection_id"),
             Type::Points => nested(POINTS),
             Type::Answers => nested(ANSWERS),
             _ => {
                 let column = self.lines().first().map_or(self.name, |column| column.name);
                 let is_text = self.lines().first().is_some_and(|column| column.of == SqlType::TEXT);
                 match self.is {
-                    Presence::Filled => format!("s.{column} IS NOT NULL AND s.{column} IS DISTINCT FROM e.{column}"),
-                    Presence::Optional if is_text => format!("s.{column} IS DISTINCT FROM nullif(e.{column}, '')"),
-                    _ => format!("s.{column} IS DISTINCT FROM e.{column}"),
+                    Presence::Filled => {
+                        format!("input.{column} IS NOT NULL AND input.{column} IS DISTINCT FROM existing.{column}")
+                    }
+                    Presence::Optional if is_text => {
+                        format!("input.{column} IS DISTINCT FROM nullif(existing.{column}, '')")
+                    }
+                    _ => format!("input.{column} IS DISTINCT FROM existing.{column}"),
                 }
             }
         })
     }
 
-    /// The expression for its text in a file.
+    /// Returns the expression for its text in a file.
     fn shown(&self) -> String {
         match self.of {
-            Type::Organization => "o.slug".to_owned(),
-            Type::Branch => "b.name".to_owned(),
-            Type::Template => "ft.code".to_owned(),
-            Type::Vehicle => "t.vehicle_id::text".to_owned(),
-            Type::Inspection => "i.report_number".to_owned(),
-            Type::Points => format!("{}::text", POINTS.replace("{}", "t.id")),
-            Type::Answers => format!("{}::text", ANSWERS.replace("{}", "t.id")),
+            Type::Organization => "organization.slug".to_owned(),
+            Type::Branch => "branch.name".to_owned(),
+            Type::Template => "template.code".to_owned(),
+            Type::Vehicle => "target.vehicle_id::text".to_owned(),
+            Type::Inspection => "inspection.report_number".to_owned(),
+            Type::Points => format!("{}::text", POINTS.replace("{}", "target.id")),
+            Type::Answers => format!("{}::text", ANSWERS.replace("{}", "target.id")),
             Type::Time => {
                 format!(
-                    "to_char(t.{} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')",
+                    "to_char(target.{} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')",
                     self.column()
                 )
             }
             _ => {
                 let is_text = self.lines().first().is_some_and(|column| column.of == SqlType::TEXT);
                 match self.is {
-                    // As in `differs`: the empty text is nothing.
-                    Presence::Optional if is_text => format!("nullif(t.{}, '')", self.name),
-                    _ => format!("t.{}::text", self.name),
+                    // As in `differs`, an empty text means a missing value.
+                    Presence::Optional if is_text => format!("nullif(target.{}, '')", self.name),
+                    _ => format!("target.{}::text", self.name),
                 }
             }
         }
@@ -134,13 +153,13 @@ impl Field {
 }
 
 impl Kind {
-    /// The columns of `import_lines` behind `line`.
+    /// Returns the columns of `import_lines` after `line`.
     pub(crate) fn columns(&self) -> Vec<Column> {
         self.fields.iter().flat_map(Field::lines).collect()
     }
 
     /// Creates `import_lines`.
-    pub(crate) fn make_lines(&self) -> String {
+    pub(crate) fn create_lines(&self) -> String {
         let mut sql =
             "DROP TABLE IF EXISTS import_lines, import_plan; CREATE TEMP TABLE import_lines (line bigint".to_owned();
         for column in self.columns() {
@@ -149,34 +168,34 @@ impl Kind {
         sql + ")"
     }
 
-    /// Copies lines into it.
+    /// Copies lines into `import_lines`.
     pub(crate) fn copy_lines(&self) -> String {
         let names: Vec<_> = self.columns().iter().map(|column| column.name).collect();
         format!("COPY import_lines (line, {}) FROM STDIN BINARY", names.join(", "))
     }
 
-    /// Creates `import_plan`: for each line its ID and references, whether the row exists, in which fields it differs, and what
-    /// is wrong with it.
-    pub(crate) fn make_plan(&self) -> String {
+    /// Creates `import_plan`: for each line its ID and references, whether the row exists, the fields in which it differs, and its
+    /// errors.
+    pub(crate) fn create_plan(&self) -> String {
         let sql = self.sql();
-        let (is_there, id, stands) = if self.has_id() {
-            let joined = format!(
-                "LEFT JOIN {} e ON e.id = CASE WHEN s.id_is_given THEN s.id ELSE k.id END",
+        let (is_existing, id, join_existing) = if self.has_id() {
+            let join = format!(
+                "LEFT JOIN {} existing ON existing.id = CASE WHEN input.id_is_given THEN input.id ELSE by_key.id END",
                 self.table
             );
             (
-                "e.id IS NOT NULL",
-                "CASE WHEN s.id_is_given THEN s.id ELSE coalesce(k.id, s.id) END",
-                joined,
+                "existing.id IS NOT NULL",
+                "CASE WHEN input.id_is_given THEN input.id ELSE coalesce(by_key.id, input.id) END",
+                join,
             )
         } else {
             let same: Vec<_> = sql
                 .key
                 .iter()
-                .map(|column| format!("e.{column} = s.{column}"))
+                .map(|column| format!("existing.{column} = input.{column}"))
                 .collect();
-            let joined = format!("LEFT JOIN {} e ON {}", self.table, same.join(" AND "));
-            ("e.organization_id IS NOT NULL", "NULL::uuid", joined)
+            let join = format!("LEFT JOIN {} existing ON {}", self.table, same.join(" AND "));
+            ("existing.organization_id IS NOT NULL", "NULL::uuid", join)
         };
         let mut problems: Vec<_> = sql
             .problems
@@ -186,11 +205,11 @@ impl Kind {
         if self.has_id() {
             let field = sql.key_field;
             problems.push(format!(
-                "CASE WHEN NOT s.id_is_given AND k.found > 1 THEN '{field}|several' END"
+                "CASE WHEN NOT input.id_is_given AND by_key.found > 1 THEN '{field}|several' END"
             ));
-            // Of several that had one key before, each stays as it is.
+            // Existing rows that share a key may keep it.
             problems.push(format!(
-                "CASE WHEN s.id_is_given AND k.id <> s.id AND (e.id IS NULL OR k.found = 1) THEN '{field}|taken' END"
+                "CASE WHEN input.id_is_given AND by_key.id <> input.id AND (existing.id IS NULL OR by_key.found = 1) THEN '{field}|taken' END"
             ));
         }
         let differs: Vec<_> = self
@@ -201,12 +220,13 @@ impl Kind {
                 Some(format!("CASE WHEN {condition} THEN '{}' END", field.name))
             })
             .collect();
-        let [also, refers, known, reference] = [sql.also, sql.refers, sql.known, sql.reference];
+        let (join_references, join_by_key, join_duplicate) = (sql.join_references, sql.join_by_key, sql.join_duplicate);
+        let reference = sql.reference;
         format!(
-            "CREATE TEMP TABLE import_plan AS SELECT s.line, {id} AS id, {reference} AS reference, {is_there} AS is_there, \
+            "CREATE TEMP TABLE import_plan AS SELECT input.line, {id} AS id, {reference} AS reference, {is_existing} AS is_existing, \
              array_remove(ARRAY[{}]::text[], NULL) AS problems, \
-             CASE WHEN {is_there} THEN array_remove(ARRAY[{}]::text[], NULL) ELSE '{{}}' END AS differs \
-             FROM import_lines s {refers} {known} {stands} {also}",
+             CASE WHEN {is_existing} THEN array_remove(ARRAY[{}]::text[], NULL) ELSE '{{}}' END AS differs \
+             FROM import_lines input {join_references} {join_by_key} {join_existing} {join_duplicate}",
             problems.join(", "),
             differs.join(", "),
         )
@@ -215,12 +235,13 @@ impl Kind {
     /// Finds lines that repeat an earlier one, with that line and the field.
     pub(crate) fn repeated(&self) -> Vec<(&'static str, String)> {
         let sql = self.sql();
-        let lines = "(SELECT s.*, p.reference FROM import_lines s JOIN import_plan p ON p.line = s.line)";
+        let lines =
+            "(SELECT input.*, plan.reference FROM import_lines input JOIN import_plan plan ON plan.line = input.line)";
         let of = |source: &str, columns: &str, rows: &str, groups: &str| {
             format!(
-                "SELECT s.line, d.first FROM {source} s JOIN (SELECT {columns}, min(line) AS first FROM {source} s WHERE {rows} \
-                 GROUP BY {columns} HAVING count(*) > 1 AND {groups}) d USING ({columns}) \
-                 WHERE s.line > d.first AND {rows} ORDER BY s.line LIMIT $1"
+                "SELECT input.line, repeated.first FROM {source} input JOIN (SELECT {columns}, min(line) AS first FROM {source} input WHERE {rows} \
+                 GROUP BY {columns} HAVING count(*) > 1 AND {groups}) repeated USING ({columns}) \
+                 WHERE input.line > repeated.first AND {rows} ORDER BY input.line LIMIT $1"
             )
         };
         let key = sql.key.join(", ");
@@ -246,30 +267,34 @@ impl Kind {
 
     /// Inserts the new rows of the lines $1 to $2; the first statement returns their number.
     pub(crate) fn inserts(&self) -> Vec<String> {
-        let ((columns, values), order) = (self.stored(), self.sql().rows);
+        let ((columns, values), order) = (self.stored(), self.sql().insert_order);
         let rows = format!(
-            "INSERT INTO {} ({columns}) SELECT {values} FROM {LINES} AND NOT p.is_there ORDER BY {order}",
+            "INSERT INTO {} ({columns}) SELECT {values} FROM {LINES} AND NOT plan.is_existing ORDER BY {order}",
             self.table,
         );
-        let more = self.sql().inserts.iter().map(|sql| of_lines(sql, "NOT p.is_there"));
+        let more = self
+            .sql()
+            .inserts
+            .iter()
+            .map(|sql| for_lines(sql, "NOT plan.is_existing"));
         std::iter::once(rows).chain(more).collect()
     }
 
-    /// Whether a new line needs only its row, without dependent rows.
+    /// Returns whether a new line needs only its row, without dependent rows.
     pub(crate) fn is_row_alone(&self) -> bool {
         self.sql().inserts.is_empty()
     }
 
-    /// The columns of the table and their values.
+    /// Returns the columns of the table and their values.
     fn stored(&self) -> (String, String) {
         let stored = self.fields.iter().flat_map(Field::stored);
-        let (columns, values): (Vec<_>, Vec<_>) = stored.chain(self.owner()).unzip();
+        let (columns, values): (Vec<_>, Vec<_>) = stored.chain(self.organization_id()).unzip();
         (columns.join(", "), values.join(", "))
     }
 
-    /// The column of the owner with its value, where no field has it.
-    fn owner(&self) -> Option<(&'static str, String)> {
-        let value = self.sql().owner?;
+    /// Returns the column of the organization with its value, if no field has it.
+    fn organization_id(&self) -> Option<(&'static str, String)> {
+        let value = self.sql().organization_id?;
         Some(("organization_id", value.to_owned()))
     }
 
@@ -278,8 +303,8 @@ impl Kind {
         let lines = LINES
             .replace("$1", &part.from.to_string())
             .replace("$2", &part.to.to_string());
-        let ((_, values), order) = (self.stored(), self.sql().rows);
-        format!("COPY (SELECT {values} FROM {lines} AND NOT p.is_there ORDER BY {order}) TO STDOUT")
+        let ((_, values), order) = (self.stored(), self.sql().insert_order);
+        format!("COPY (SELECT {values} FROM {lines} AND NOT plan.is_existing ORDER BY {order}) TO STDOUT")
     }
 
     /// Copies rows into the table.
@@ -296,27 +321,30 @@ impl Kind {
             .filter(|field| field.of != Type::Id && field.is != Presence::New)
             .flat_map(|field| field.stored().into_iter().map(move |stored| (field, stored)))
             .map(|(field, (column, value))| match field.is {
-                Presence::Filled => format!("{column} = coalesce(s.{column}, e.{column})"),
+                Presence::Filled => format!("{column} = coalesce(input.{column}, existing.{column})"),
                 _ => format!("{column} = {value}"),
             })
-            .chain(self.owner().map(|(column, value)| format!("{column} = {value}")))
+            .chain(
+                self.organization_id()
+                    .map(|(column, value)| format!("{column} = {value}")),
+            )
             .collect();
         let same = if self.has_id() {
-            "e.id = p.id".to_owned()
+            "existing.id = plan.id".to_owned()
         } else {
             let same: Vec<_> = sql
                 .key
                 .iter()
-                .map(|column| format!("e.{column} = s.{column}"))
+                .map(|column| format!("existing.{column} = input.{column}"))
                 .collect();
             same.join(" AND ")
         };
         let rows = format!(
-            "UPDATE {} e SET {} FROM {LINES} AND p.differs <> '{{}}' AND {same}",
+            "UPDATE {} existing SET {} FROM {LINES} AND plan.differs <> '{{}}' AND {same}",
             self.table,
             sets.join(", ")
         );
-        let more = sql.updates.iter().map(|sql| of_lines(sql, "p.differs <> '{}'"));
+        let more = sql.updates.iter().map(|sql| for_lines(sql, "plan.differs <> '{}'"));
         more.chain(std::iter::once(rows)).collect()
     }
 
@@ -331,26 +359,26 @@ impl Kind {
             }
             false => "",
         };
-        let mine = match sql.of_organization {
+        let organization = match sql.organization_filter {
             condition if condition.contains("$1") => condition.to_owned(),
             column => format!("{column} = $1"),
         };
         let time = sql
-            .of_time
+            .time_filter
             .map_or("$2::timestamptz IS NULL OR true".to_owned(), |column| {
                 format!("$2::timestamptz IS NULL OR {column} >= $2")
             });
         format!(
-            "{names}SELECT {} FROM {} WHERE ($1::uuid IS NULL OR {mine}) AND ({time}) ORDER BY {}",
+            "{names}SELECT {} FROM {} WHERE ($1::uuid IS NULL OR {organization}) AND ({time}) ORDER BY {}",
             shown.join(", "),
             sql.from,
-            sql.order
+            sql.export_order
         )
     }
 }
 
-fn of_lines(sql: &str, which: &str) -> String {
-    // The condition of the lines stands with that of the statement.
+fn for_lines(sql: &str, which: &str) -> String {
+    // Append the condition of the statement to the condition on the lines.
     let (lines, bounds) = LINES.split_once(" WHERE ").unwrap_or((LINES, "true"));
     sql.replace("{lines}", lines)
         .replace("{which}", &format!("{bounds} AND {which}"))

@@ -7,8 +7,8 @@ use tokio_postgres::Client;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::Type;
 
-use super::known::Known;
-use super::report::{Bad, Report, differing, expected, repeated};
+use super::references::References;
+use super::report::{LineError, Report, differing, expected, repeated};
 use super::source::{Checked, Source, check};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -25,13 +25,18 @@ pub(crate) struct Plan {
 }
 
 /// Reads and checks a file while its rows are copied.
-pub(crate) async fn copy(client: &Client, source: &Source, known: Known, most: usize) -> Result<Checked, Failure> {
-    client.batch_execute(&source.kind.make_lines()).await?;
+pub(crate) async fn copy(
+    client: &Client,
+    source: &Source,
+    references: References,
+    max_errors: usize,
+) -> Result<Checked, Failure> {
+    client.batch_execute(&source.kind.create_lines()).await?;
     let progress = Progress::of_bytes(format!("checking {}", source.name), source.bytes);
     let statement = client.prepare(&source.kind.copy_lines()).await?;
     let mut types = vec![Type::INT8];
     types.extend(source.kind.columns().into_iter().map(|column| column.of));
-    let (mut batches, ended) = check(source, Arc::new(known), most);
+    let (mut batches, ended) = check(source, Arc::new(references), max_errors);
     let mut next = batches.recv().await;
     while let Some(first) = next {
         let mut copy = pin!(BinaryCopyInWriter::new(client.copy_in(&statement).await?, &types));
@@ -70,27 +75,27 @@ pub(crate) async fn plan(client: &Client, source: &Source, report: &mut Report, 
     let kind = source.kind;
     let _progress = Progress::endless(format!("comparing {} with existing data", source.name));
     client.batch_execute("ANALYZE import_lines").await?;
-    client.batch_execute(&kind.make_plan()).await?;
+    client.batch_execute(&kind.create_plan()).await?;
     client
         .batch_execute(
             "CREATE INDEX ON import_lines (line); CREATE UNIQUE INDEX ON import_plan (line); \
              ANALYZE import_lines; ANALYZE import_plan",
         )
         .await?;
-    // Fetch one more than fits, to know whether there are more.
-    let room = report.room();
-    let limit = i64::try_from(room).unwrap_or(i64::MAX - 1) + 1;
+    // Fetches one more than fits, to detect whether there are more.
+    let remaining = report.remaining();
+    let limit = i64::try_from(remaining).unwrap_or(i64::MAX - 1) + 1;
     let problems = "SELECT line, unnest(problems) FROM import_plan WHERE problems <> '{}' ORDER BY line LIMIT $1";
     let rows = client.query(problems, &[&limit]).await?;
-    report.is_more |= rows.len() > room;
+    report.is_more |= rows.len() > remaining;
     for row in rows {
         let (line, problem): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
         let (field, word) = problem.split_once('|').unwrap_or((&problem, "taken"));
-        report.add(Bad::of(line.unsigned_abs(), field, expected(word, kind.one)));
+        report.add(LineError::of(line.unsigned_abs(), field, expected(word, kind.one)));
     }
     for (field, statement) in kind.repeated() {
         let rows = client.query(&statement, &[&limit]).await?;
-        report.is_more |= rows.len() > room;
+        report.is_more |= rows.len() > remaining;
         for row in rows {
             let (line, first): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
             // Lines with the same key usually have the same ID too; report only one error.
@@ -103,13 +108,13 @@ pub(crate) async fn plan(client: &Client, source: &Source, report: &mut Report, 
         let differs =
             "SELECT line, differs FROM import_plan WHERE differs <> '{}' AND problems = '{}' ORDER BY line LIMIT $1";
         let rows = client.query(differs, &[&limit]).await?;
-        report.is_more |= rows.len() > room;
+        report.is_more |= rows.len() > remaining;
         for row in rows {
             let (line, fields): (i64, Vec<String>) = (row.try_get(0)?, row.try_get(1)?);
             report.add(differing(line.unsigned_abs(), &fields, kind.one));
         }
     }
-    let counts = "SELECT count(*) FILTER (WHERE NOT is_there), count(*) FILTER (WHERE differs <> '{}'), count(*) FROM import_plan";
+    let counts = "SELECT count(*) FILTER (WHERE NOT is_existing), count(*) FILTER (WHERE differs <> '{}'), count(*) FROM import_plan";
     let row = client.query_one(counts, &[]).await?;
     let (new, changed, all): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     Ok(Plan {

@@ -21,9 +21,9 @@ pub(crate) enum Type {
     Branch,
     /// A template of the line's organization, by code or ID.
     Template,
-    /// A vehicle, by VIN or id.
+    /// A vehicle, by VIN or ID.
     Vehicle,
-    /// A report, by its number or id.
+    /// A report, by its number or ID.
     Inspection,
     /// A slug.
     Slug,
@@ -74,7 +74,7 @@ impl Type {
         match self {
             Self::Id => "id".to_owned(),
             Self::Organization | Self::Branch | Self::Template | Self::Vehicle | Self::Inspection => {
-                "name or id".to_owned()
+                "name or ID".to_owned()
             }
             Self::Slug => "a-z, 0-9, hyphens".to_owned(),
             Self::Name | Self::BranchCode => "name of up to 120 characters".to_owned(),
@@ -115,14 +115,14 @@ pub(crate) enum Value {
 
 /// Why the value of a cell is not valid. Never contains personal data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct CellError {
     /// The value found.
     pub found: Option<String>,
     /// The value expected.
     pub expected: Cow<'static, str>,
 }
 
-impl Wrong {
+impl CellError {
     pub(crate) fn expected(expected: impl Into<Cow<'static, str>>) -> Self {
         Self {
             found: None,
@@ -155,9 +155,9 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// Returns `; did you mean X?` if one of the words is similar.
-pub(crate) fn meant<S: AsRef<str>>(text: &str, words: &[S]) -> String {
+pub(crate) fn suggestion<S: AsRef<str>>(text: &str, words: &[S]) -> String {
     let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
-    match names::alike(text, &words).first() {
+    match names::similar(text, &words).first() {
         Some(word) => format!("; did you mean `{word}`?"),
         None => String::new(),
     }

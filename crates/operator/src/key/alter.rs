@@ -5,11 +5,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use clap::Args;
 
-use super::{EXPIRE, LOCK, one, scope, two_already};
+use super::{EXPIRE, LOCK, load_one, scope, too_many_keys};
 use crate::failure::Failure;
 use crate::names::{self, quoted};
 use crate::output::Output;
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Query, Session};
 use crate::when;
 
 partner_api_store::statement! {
@@ -62,13 +62,13 @@ pub(super) async fn revoke(session: &Session, text: &str) -> Result<Output, Fail
     session
         .change("key revoke", async |change| {
             let found = names::key(change, text).await?;
-            let before = one(change, &found.id).await?;
+            let before = load_one(change, &found.id).await?;
             let changed = change.execute(REVOKE, &[&found.id]).await? > 0;
-            let after = one(change, &found.id).await?;
+            let after = load_one(change, &found.id).await?;
             if !changed {
                 let since = when::at_or_none(after.revoked_at);
                 let what = format!("The key {} was already revoked at {since}.", found.id);
-                return Ok(Changed::nothing("key", found.id, what, after));
+                return Ok(Changed::unchanged("key", found.id, what, after));
             }
             let what = format!(
                 "The key {} of partner `{}` was revoked. Every replica rejects it within 5 s.",
@@ -88,30 +88,30 @@ pub(super) async fn expire(session: &Session, args: &ExpireArgs) -> Result<Outpu
     session
         .change("key expire", async |change| {
             let found = names::key(change, &args.key).await?;
-            let before = one(change, &found.id).await?;
+            let before = load_one(change, &found.id).await?;
             if before.state == "revoked" {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "the key {} is revoked and cannot be changed",
                     found.id
                 )));
             }
             let environment = session.config.options.environment;
             let changed = change.execute(EXPIRE, &[&found.id, &ends]).await;
-            let changed = changed.map_err(|error| two_already(error, environment))? > 0;
-            let after = one(change, &found.id).await?;
+            let changed = changed.map_err(|error| too_many_keys(error, environment))? > 0;
+            let after = load_one(change, &found.id).await?;
             let when = ends.map_or_else(
                 || "never expires".to_owned(),
                 |at| format!("expires at {}", when::at(at)),
             );
             let what = format!("The key {} of partner `{}` {when}.", found.id, found.partner.name);
             if !changed {
-                return Ok(Changed::nothing("key", found.id, what, after));
+                return Ok(Changed::unchanged("key", found.id, what, after));
             }
-            let back = match before.expires_at {
+            let previous = match before.expires_at {
                 Some(at) => format!("--at {}", at.to_rfc3339()),
                 None => "--never".to_owned(),
             };
-            let undo = format!("partner-api key expire {} {back}", found.id);
+            let undo = format!("partner-api key expire {} {previous}", found.id);
             Ok(Changed::of("key", found.id, what, after).before(&before).undo(undo))
         })
         .await
@@ -122,28 +122,28 @@ pub(super) async fn scopes(session: &Session, args: &ScopeArgs) -> Result<Output
         .change("key scope", async |change| {
             let found = names::key(change, &args.key).await?;
             change.query(LOCK, &[&found.id]).await?;
-            let before = one(change, &found.id).await?;
+            let before = load_one(change, &found.id).await?;
             let mut scopes = before.scopes.clone();
             scopes.retain(|scope| !args.remove.contains(scope));
             scopes.extend(args.add.iter().filter(|scope| !before.scopes.contains(scope)).cloned());
             scopes.sort();
             scopes.dedup();
             let changed = change.execute(SCOPES, &[&found.id, &scopes]).await? > 0;
-            let after = one(change, &found.id).await?;
+            let after = load_one(change, &found.id).await?;
             let what = match scopes.is_empty() {
                 true => format!("The key {} may only read.", found.id),
                 false => format!("The key {} may read, plus {}.", found.id, scopes.join(", ")),
             };
             if !changed {
-                return Ok(Changed::nothing("key", found.id, what, after));
+                return Ok(Changed::unchanged("key", found.id, what, after));
             }
-            let gone = before.scopes.iter().filter(|scope| !scopes.contains(scope));
-            let come = scopes.iter().filter(|scope| !before.scopes.contains(scope));
-            let back: String = gone
+            let dropped = before.scopes.iter().filter(|scope| !scopes.contains(scope));
+            let added = scopes.iter().filter(|scope| !before.scopes.contains(scope));
+            let previous: String = dropped
                 .map(|scope| format!(" --add {scope}"))
-                .chain(come.map(|scope| format!(" --remove {scope}")))
+                .chain(added.map(|scope| format!(" --remove {scope}")))
                 .collect();
-            let undo = format!("partner-api key scope {}{back}", found.id);
+            let undo = format!("partner-api key scope {}{previous}", found.id);
             Ok(Changed::of("key", found.id, what, after).before(&before).undo(undo))
         })
         .await
@@ -153,12 +153,12 @@ pub(super) async fn limit(session: &Session, args: &LimitArgs) -> Result<Output,
     session
         .change("key limit", async |change| {
             let found = names::key(change, &args.key).await?;
-            let before = one(change, &found.id).await?;
+            let before = load_one(change, &found.id).await?;
             let changed = change.execute(LIMIT, &[&found.id, &args.limit]).await? > 0;
-            let after = one(change, &found.id).await?;
+            let after = load_one(change, &found.id).await?;
             let what = format!("The key {} may send {} requests per minute.", found.id, args.limit);
             if !changed {
-                return Ok(Changed::nothing("key", found.id, what, after));
+                return Ok(Changed::unchanged("key", found.id, what, after));
             }
             let undo = format!("partner-api key limit {} {}", found.id, before.rate_limit);
             Ok(Changed::of("key", found.id, what, after).before(&before).undo(undo))

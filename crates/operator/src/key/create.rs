@@ -7,7 +7,7 @@ use partner_api_store::secrets::new_key;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Key, one, scope, two_already};
+use super::{Key, load_one, scope, too_many_keys};
 use crate::failure::Failure;
 use crate::names;
 use crate::output::{Output, list, to_json};
@@ -45,7 +45,7 @@ pub(super) struct NewKey {
 }
 
 /// The properties of a new key.
-pub(super) struct Given<'a> {
+pub(super) struct KeyProperties<'a> {
     pub(super) partner: Uuid,
     pub(super) scopes: &'a [String],
     pub(super) rate_limit: i32,
@@ -58,35 +58,35 @@ pub(super) struct Given<'a> {
 pub(super) async fn insert(
     session: &Session,
     change: &Change<'_>,
-    given: &Given<'_>,
+    properties: &KeyProperties<'_>,
 ) -> Result<(KeyId, Secret), Failure> {
     let environment = session.config.options.environment;
     let (id, secret) = new_key(&session.config.options.key_prefix, environment)?;
-    let (nonce, ciphertext) = session.master_key()?.seal(id.as_str(), &secret)?;
+    let (nonce, ciphertext) = session.master_key()?.encrypt(id.as_str(), &secret)?;
     let inserted = change
         .execute(
             CREATE,
             &[
                 &id.as_str(),
-                &given.partner,
+                &properties.partner,
                 &environment.as_str(),
                 &nonce.as_slice(),
                 &ciphertext,
-                &given.scopes,
-                &given.rate_limit,
-                &given.allowlist,
-                &given.allowlist_mode,
-                &given.expires_at,
+                &properties.scopes,
+                &properties.rate_limit,
+                &properties.allowlist,
+                &properties.allowlist_mode,
+                &properties.expires_at,
             ],
         )
         .await;
-    inserted.map_err(|error| two_already(error, environment))?;
+    inserted.map_err(|error| too_many_keys(error, environment))?;
     Ok((id, secret))
 }
 
 fn shown(key: &Key, secret: &Secret) -> Vec<(&'static str, String)> {
     vec![
-        ("key id", key.key_id.clone()),
+        ("key ID", key.key_id.clone()),
         ("secret", secret.expose().to_owned()),
         (
             "",
@@ -105,7 +105,7 @@ pub(super) async fn create(session: &Session, args: CreateArgs) -> Result<Output
     session
         .change("key create", async |change| {
             let partner = names::partner(change, &args.partner).await?;
-            let given = Given {
+            let properties = KeyProperties {
                 partner: partner.id,
                 scopes: &args.scope,
                 rate_limit: args.rate_limit,
@@ -113,16 +113,16 @@ pub(super) async fn create(session: &Session, args: CreateArgs) -> Result<Output
                 allowlist_mode: "enforce",
                 expires_at: args.expires_at,
             };
-            let (id, secret) = insert(session, change, &given).await?;
-            let key = one(change, id.as_str()).await?;
+            let (id, secret) = insert(session, change, &properties).await?;
+            let key = load_one(change, id.as_str()).await?;
             let what = format!("A {} key was created for partner `{}`.", key.environment, partner.name);
-            Ok(made(key, &secret, what).undo(format!("partner-api key revoke {}", id.as_str())))
+            Ok(created(key, &secret, what).undo(format!("partner-api key revoke {}", id.as_str())))
         })
         .await
 }
 
 /// Creates the change for a new key. The secret is printed but not written to the audit log.
-pub(super) fn made(key: Key, secret: &Secret, what: String) -> Changed<NewKey> {
+pub(super) fn created(key: Key, secret: &Secret, what: String) -> Changed<NewKey> {
     let facts = shown(&key, secret);
     let after = to_json(&key);
     let id = key.key_id.clone();

@@ -13,10 +13,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::failure::Failure;
-use crate::names::{self, alike};
+use crate::names::{self, similar};
 use crate::output::{Output, Row, list};
-use crate::query::Query;
-use crate::session::Session;
+use crate::session::{Query, Session};
 use crate::when;
 
 pub use alter::{ExpireArgs, LimitArgs, ScopeArgs};
@@ -197,18 +196,18 @@ pub(crate) async fn load(
 }
 
 /// Loads the key with this ID.
-pub(crate) async fn one(query: &impl Query, id: &str) -> Result<Key, Failure> {
-    let gone = || Failure::Refused(format!("the key {id} was removed in the meantime"));
-    load(query, None, Some(id), true).await?.pop().ok_or_else(gone)
+pub(crate) async fn load_one(query: &impl Query, id: &str) -> Result<Key, Failure> {
+    let removed = || Failure::Rejected(format!("the key {id} was removed in the meantime"));
+    load(query, None, Some(id), true).await?.pop().ok_or_else(removed)
 }
 
 /// Translates the database's error about the limit of two keys.
-fn two_already(error: DbError, environment: Environment) -> Failure {
+fn too_many_keys(error: DbError, environment: Environment) -> Failure {
     let DbError::Query(cause) = &error else {
         return error.into();
     };
-    if cause.as_db_error().and_then(|refusal| refusal.constraint()) == Some("at_most_two_active_keys") {
-        return Failure::Refused(format!(
+    if cause.as_db_error().and_then(|rejection| rejection.constraint()) == Some("at_most_two_active_keys") {
+        return Failure::Rejected(format!(
             "the partner already has two active {environment} keys, the maximum; expire or revoke one with \
              `partner-api key revoke KEY` first (partner-api key list PARTNER shows them)"
         ));
@@ -226,7 +225,7 @@ fn scope(text: &str) -> Result<String, String> {
     if known.iter().any(|scope| scope == text) {
         return Ok(text.to_owned());
     }
-    let hint = alike(text, &known).into_iter().next();
+    let hint = similar(text, &known).into_iter().next();
     Err(match hint {
         Some(like) => format!("no operation requires this scope; did you mean `{like}`?"),
         None => format!("no operation requires this scope; the scopes are: {}", known.join(", ")),

@@ -5,12 +5,12 @@ use std::time::Duration;
 use chrono::Utc;
 use clap::Args;
 
-use super::create::{Given, insert, made};
-use super::{EXPIRE, LOCK, one};
+use super::create::{KeyProperties, created, insert};
+use super::{EXPIRE, LOCK, load_one};
 use crate::failure::Failure;
 use crate::names::{self, quoted};
 use crate::output::Output;
-use crate::session::{Change, Session};
+use crate::session::{Change, Query, Session};
 use crate::when;
 
 partner_api_store::statement! {
@@ -41,7 +41,7 @@ async fn rotated(session: &Session, change: &Change<'_>, text: &str) -> Result<n
     };
     let partner = match names::partner(change, text).await {
         Ok(partner) => partner,
-        // What has the shape of a key id was meant as one.
+        // A text in the format of a key ID is not the name of a partner.
         Err(Failure::NotFound { .. }) if text.contains("_test_") || text.contains("_live_") => return Err(no_key),
         Err(other) => return Err(other),
     };
@@ -52,7 +52,7 @@ async fn rotated(session: &Session, change: &Change<'_>, text: &str) -> Result<n
             id: row.try_get("key_id")?,
             partner,
         }),
-        [] => Err(Failure::Refused(format!(
+        [] => Err(Failure::Rejected(format!(
             "partner `{0}` has no active {environment} key; create one with: partner-api key create {1}",
             partner.name,
             quoted(&partner.name)
@@ -70,9 +70,9 @@ pub(super) async fn rotate(session: &Session, args: &RotateArgs) -> Result<Outpu
         .change("key rotate", async |change| {
             let found = rotated(session, change, &args.key_or_partner).await?;
             change.query(LOCK, &[&found.id]).await?;
-            let old = one(change, &found.id).await?;
+            let old = load_one(change, &found.id).await?;
             if old.state == "revoked" || old.state == "expired" {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "the key {} is {}; create a new one with: partner-api key create {}",
                     old.key_id,
                     old.state,
@@ -80,16 +80,16 @@ pub(super) async fn rotate(session: &Session, args: &RotateArgs) -> Result<Outpu
                 )));
             }
             if old.environment != session.config.options.environment.as_str() {
-                return Err(Failure::Refused(format!(
+                return Err(Failure::Rejected(format!(
                     "the key {} is for {}, and this deployment is configured as {}",
                     old.key_id, old.environment, session.config.options.environment
                 )));
             }
             let ends = Utc::now() + args.overlap;
-            // A key that ends sooner anyway is left to.
+            // A key that expires earlier keeps its expiry.
             let ends = old.expires_at.map_or(ends, |at| at.min(ends));
             change.execute(EXPIRE, &[&old.key_id, &ends]).await?;
-            let given = Given {
+            let properties = KeyProperties {
                 partner: found.partner.id,
                 scopes: &old.scopes,
                 rate_limit: old.rate_limit,
@@ -97,24 +97,24 @@ pub(super) async fn rotate(session: &Session, args: &RotateArgs) -> Result<Outpu
                 allowlist_mode: &old.allowlist_mode,
                 expires_at: None,
             };
-            let (id, secret) = insert(session, change, &given).await?;
-            let key = one(change, id.as_str()).await?;
+            let (id, secret) = insert(session, change, &properties).await?;
+            let key = load_one(change, id.as_str()).await?;
             let what = format!(
                 "{} replaces {}, which expires at {}.",
                 key.key_id,
                 old.key_id,
                 when::at(ends)
             );
-            let back = match old.expires_at {
+            let previous = match old.expires_at {
                 Some(at) => format!("--at {}", at.to_rfc3339()),
                 None => "--never".to_owned(),
             };
             let undo = format!(
-                "partner-api key revoke {} && partner-api key expire {} {back}",
+                "partner-api key revoke {} && partner-api key expire {} {previous}",
                 id.as_str(),
                 old.key_id
             );
-            Ok(made(key, &secret, what).before(&old).undo(undo))
+            Ok(created(key, &secret, what).before(&old).undo(undo))
         })
         .await
 }

@@ -1,7 +1,7 @@
-//! The canonical string that was signed, beside the one that is expected.
+//! The differences between the canonical string that was signed and the expected one.
 
 use data_encoding::{BASE64, HEXLOWER};
-use partner_api_signing::{EMPTY_BODY_SHA256, canonical_query};
+use partner_api_signing::{EMPTY_BODY_SHA256, InvalidNonce, canonical_query, is_valid_nonce};
 use percent_encoding::percent_decode_str;
 
 use super::{Finding, body};
@@ -9,116 +9,175 @@ use super::{Finding, body};
 /// The lines of the canonical string, in their order.
 const NAMES: [&str; 6] = ["METHOD", "PATH", "CANONICAL_QUERY", "TIMESTAMP", "NONCE", "BODY_SHA256"];
 
-/// The first difference; `None` when both are the same, byte for byte.
-pub(super) fn compare(expected: &str, signed: &str, sent: &[u8]) -> Option<Finding> {
+/// Returns the differences: mistakes in the format of the whole string, then one for each line.
+pub(super) fn compare(expected: &str, signed: &str, sent: &[u8]) -> Vec<Finding> {
     if expected == signed {
-        return None;
+        return Vec::new();
     }
-    let whole = |cause: &str| {
-        Some(Finding {
-            place: "the form of the canonical string".to_owned(),
-            expected: expected.to_owned(),
-            found: signed.to_owned(),
-            cause: cause.to_owned(),
-        })
+    let (lines, causes) = normalized(signed);
+    let mut findings: Vec<_> = causes.into_iter().map(|cause| whole(expected, signed, cause)).collect();
+    let (ours, theirs): (Vec<_>, Vec<_>) = (expected.split('\n').collect(), lines);
+    let in_order = |lines: &[&str]| {
+        let mut lines = lines.to_vec();
+        lines.sort_unstable();
+        lines.join("\n")
     };
-    if let Some(cause) = form(expected, signed) {
-        return whole(cause);
+    if ours != theirs && in_order(&ours) == in_order(&theirs.iter().map(String::as_str).collect::<Vec<_>>()) {
+        findings.push(whole(expected, signed, "its lines are in the wrong order"));
+        return findings;
     }
-    let (ours, theirs): (Vec<_>, Vec<_>) = (expected.split('\n').collect(), signed.split('\n').collect());
-    let at = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
-    let Some(at) = at.filter(|_| theirs.len() == NAMES.len() && ours.len() == NAMES.len()) else {
-        return whole(
-            "the canonical string has six lines: METHOD, PATH, CANONICAL_QUERY, TIMESTAMP, NONCE, BODY_SHA256",
-        );
-    };
-    let (ours, theirs) = (ours[at], theirs[at]);
-    let cause = match at {
-        0 => method(ours, theirs),
-        1 => path(ours, theirs),
-        2 => query(ours, theirs),
-        3 => timestamp(theirs),
-        4 => "another nonce was signed than was sent: generate it once, and put the same into both".to_owned(),
-        _ => body::cause(ours, theirs, sent),
-    };
-    Some(Finding {
-        place: format!("line {}, {}", at + 1, NAMES[at]),
-        expected: ours.to_owned(),
-        found: theirs.to_owned(),
-        cause,
-    })
-}
-
-/// What is wrong with all of it at once.
-fn form(expected: &str, signed: &str) -> Option<&'static str> {
-    let without_empty_query = || {
-        let lines: Vec<_> = expected.split('\n').collect();
-        let rest: Vec<_> = lines.iter().filter(|line| !line.is_empty()).copied().collect();
-        (rest.len() < lines.len()).then(|| rest.join("\n"))
-    };
-    if signed.starts_with('\u{feff}') {
-        return Some("it begins with a byte-order mark: write UTF-8 without one");
+    if theirs.len() != ours.len() || ours.len() != NAMES.len() {
+        let cause = match (theirs.len(), theirs.last()) {
+            (1, _) => "its lines are not joined with line feeds",
+            (5, _) if ours[..5] == theirs[..] => {
+                "BODY_SHA256 was left out: without a body it is the SHA-256 of the empty string, e3b0c442..."
+            }
+            _ => "the canonical string has six lines: METHOD, PATH, CANONICAL_QUERY, TIMESTAMP, NONCE, BODY_SHA256",
+        };
+        findings.push(whole(expected, signed, cause));
+        return findings;
     }
-    if signed.contains("\r\n") {
-        return Some("its lines end in CR LF: join them with a line feed alone (\\n, not the system's line separator)");
-    }
-    if signed.contains("\\n") {
-        return Some("it has backslash and n in place of line feeds: in this language that needs double quotes");
-    }
-    if signed.strip_suffix('\n') == Some(expected) {
-        return Some("it has a line feed at its end: the parts are joined with line feeds, none follows the last");
-    }
-    if without_empty_query().is_some_and(|without| without == signed) {
-        return Some("the empty CANONICAL_QUERY was left out: its line stays, empty");
-    }
-    let (known, others): (Vec<_>, Vec<_>) = (sorted(expected), sorted(signed));
-    if known == others {
-        return Some("its lines are in another order");
-    }
-    if expected
-        .rsplit_once('\n')
-        .is_some_and(|(without_body, _)| without_body == signed.trim_end_matches('\n'))
+    for (at, (ours, theirs)) in ours
+        .into_iter()
+        .zip(&theirs)
+        .enumerate()
+        .filter(|(_, (ours, theirs))| ours != theirs)
     {
-        return Some("BODY_SHA256 was left out: without a body it is the SHA-256 of nothing, e3b0c442...");
+        findings.push(Finding {
+            place: format!("line {}, {}", at + 1, NAMES[at]),
+            expected: ours.to_owned(),
+            found: theirs.to_owned(),
+            cause: match at {
+                0 => method(ours, theirs),
+                1 => path(ours, theirs),
+                2 => query(ours, theirs),
+                3 => timestamp(theirs),
+                4 => "the signed nonce differs from the one that was sent: generate it once and use it for both"
+                    .to_owned(),
+                _ => body::cause(ours, theirs, sent),
+            },
+        });
     }
-    if !signed.contains('\n') {
-        return Some("its parts are not joined with line feeds");
-    }
-    None
+    findings
 }
 
-fn sorted(text: &str) -> Vec<&str> {
-    let mut lines: Vec<_> = text.split('\n').collect();
-    lines.sort_unstable();
-    lines
+fn whole(expected: &str, signed: &str, cause: &str) -> Finding {
+    Finding {
+        place: "the format of the canonical string".to_owned(),
+        expected: expected.to_owned(),
+        found: signed.to_owned(),
+        cause: cause.to_owned(),
+    }
+}
+
+/// Returns the lines of a signed string without the mistakes in its format, and these mistakes.
+pub(super) fn normalized(signed: &str) -> (Vec<String>, Vec<&'static str>) {
+    let mut causes = Vec::new();
+    let mut text = signed.to_owned();
+    if let Some(rest) = text.strip_prefix('\u{feff}') {
+        causes.push("it begins with a byte-order mark: write UTF-8 without one");
+        text = rest.to_owned();
+    }
+    if text.contains("\r\n") {
+        causes.push("its lines end in CR LF: join them with a line feed only (\\n, not the system's line separator)");
+        text = text.replace("\r\n", "\n");
+    }
+    if text.contains("\\n") && !text.contains('\n') {
+        causes
+            .push("it contains a backslash and an n instead of line feeds: in this language, \\n needs double quotes");
+        text = text.replace("\\n", "\n");
+    }
+    if let Some(rest) = text.strip_suffix('\n').filter(|rest| !rest.ends_with('\n')) {
+        causes.push(
+            "it was signed with a line feed at its end: line feeds separate the lines, and none follows the last one (echo adds \
+             one; printf '%s' does not)",
+        );
+        text = rest.to_owned();
+    }
+    let mut lines: Vec<_> = text.split('\n').map(str::to_owned).collect();
+    let is_digest = |line: &String| line.len() == 64 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // METHOD, PATH, TIMESTAMP, NONCE, BODY_SHA256
+    if let [_, _, timestamp, _, digest] = lines.as_slice()
+        && (is_digest(digest) || is_number(timestamp))
+    {
+        causes.push("the empty CANONICAL_QUERY was left out: keep its line, empty");
+        lines.insert(2, String::new());
+    }
+    (lines, causes)
+}
+
+/// Returns the timestamp and the nonce in a signed string, even if its format is wrong.
+pub(super) fn timestamp_and_nonce(signed: &str) -> Option<(String, String)> {
+    let (lines, _) = normalized(signed);
+    match lines.as_slice() {
+        [_, _, _, nonce, timestamp, ..] if is_number(timestamp) && !is_number(nonce) => {
+            Some((timestamp.clone(), nonce.clone()))
+        }
+        [_, _, _, timestamp, nonce, ..] => Some((timestamp.trim().to_owned(), nonce.trim().to_owned())),
+        _ => None,
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the mistakes in the timestamp and the nonce that were sent, which make the service reject every signature.
+pub(super) fn of_request(expected: &str) -> Vec<Finding> {
+    let lines: Vec<_> = expected.split('\n').collect();
+    let [_, _, _, sent, nonce, _] = lines.as_slice() else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    if !is_number(sent) || sent.len() > 11 {
+        findings.push(Finding {
+            place: "the timestamp of the request".to_owned(),
+            expected: "UNIX seconds, such as 1780000000".to_owned(),
+            found: (*sent).to_owned(),
+            cause: timestamp(sent),
+        });
+    }
+    if !is_valid_nonce(nonce.as_bytes()) {
+        findings.push(Finding {
+            place: "the nonce of the request".to_owned(),
+            expected: "16 to 128 visible characters".to_owned(),
+            found: (*nonce).to_owned(),
+            cause: InvalidNonce.to_string(),
+        });
+    }
+    findings
 }
 
 fn method(ours: &str, theirs: &str) -> String {
     if theirs.eq_ignore_ascii_case(ours) {
-        "the method is signed in upper case".to_owned()
+        "the method must be in upper case".to_owned()
     } else {
-        "another method was signed than was sent".to_owned()
+        "the signed method differs from the one that was sent".to_owned()
     }
 }
 
 fn path(ours: &str, theirs: &str) -> String {
     let decoded = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
-    let cause = if theirs.contains("://") {
-        "scheme and host are not signed: the path begins at /api/v1/partner"
+    // `host.example/api/...`, with or without a scheme.
+    let has_host = theirs
+        .strip_suffix(ours)
+        .is_some_and(|before| !before.is_empty() && !before.starts_with('/'));
+    let cause = if theirs.contains("://") || theirs.starts_with("//") || has_host {
+        "scheme and host are not signed: the path begins with /api/v1/partner"
     } else if theirs.contains('?') {
-        "the query has a line of its own: the path ends before the `?`"
+        "the query has its own line: the path ends before the `?`"
     } else if theirs.trim_end_matches('/') == ours.trim_end_matches('/') {
-        "one has a trailing slash and the other has not: sign the path exactly as it is sent, and send it without the slash"
+        "only one of them has a trailing slash: sign the path exactly as it is sent, and send it without the slash"
     } else if theirs.ends_with(ours) {
-        "what a gateway has in front of /api/v1/partner is not signed"
+        "a path prefix added by a gateway is not signed: the path begins with /api/v1/partner"
     } else if ours.ends_with(theirs) {
-        "the whole path is signed, from /api/v1/partner"
+        "the whole path must be signed, from /api/v1/partner"
     } else if theirs.eq_ignore_ascii_case(ours) {
         "letter case differs: paths are compared byte for byte"
     } else if decoded(theirs) == decoded(ours) {
-        "it is encoded in another way than it was sent: sign the bytes of the path that go over the wire"
+        "its encoding differs from the path that was sent: sign the bytes that go over the wire"
     } else {
-        "another path was signed than was sent: something between your code and the service may rewrite it"
+        "the signed path differs from the one that was sent: a proxy between your code and the service may rewrite it"
     };
     cause.to_owned()
 }
@@ -126,29 +185,29 @@ fn path(ours: &str, theirs: &str) -> String {
 fn timestamp(theirs: &str) -> String {
     let digits = theirs.bytes().all(|byte| byte.is_ascii_digit());
     let cause = if digits && theirs.len() == 13 {
-        "these are milliseconds: sign, and send, whole seconds"
+        "these are milliseconds: sign and send whole seconds"
     } else if digits && theirs.len() > 13 {
-        "these are micro- or nanoseconds: sign, and send, whole seconds"
+        "these are microseconds or nanoseconds: sign and send whole seconds"
     } else if theirs.contains('T') || theirs.matches('-').count() == 2 {
-        "this is a date: sign, and send, UNIX seconds, digits alone"
+        "this is a date: sign and send UNIX seconds, digits only"
     } else if theirs.contains(['.', ',']) {
-        "it has a fraction: sign, and send, whole seconds"
+        "it has a fraction: sign and send whole seconds"
     } else if digits {
-        "another timestamp was signed than was sent: read the clock once, and put the same text into both"
+        "the signed timestamp differs from the one that was sent: read the clock once and use the same text for both"
     } else {
-        "it is no plain integer: UNIX seconds, digits alone"
+        "it is not a plain integer: use UNIX seconds, digits only"
     };
     cause.to_owned()
 }
 
-/// What a query would be with one habit of a library undone, and what that habit is.
-type Habit = (fn(&str) -> String, &'static str);
+/// A function that corrects one common encoding mistake in a query, and the description of the mistake.
+type Correction = (fn(&str) -> String, &'static str);
 
-/// In the order in which they are undone.
-const HABITS: [Habit; 8] = [
+/// The corrections, in the order in which they are applied.
+const CORRECTIONS: [Correction; 8] = [
     (
         |text| text.trim_start_matches('?').to_owned(),
-        "the `?` does not belong to it",
+        "the `?` is not part of the canonical query",
     ),
     (
         |text| text.replace("%25", "%"),
@@ -156,14 +215,14 @@ const HABITS: [Habit; 8] = [
     ),
     (
         |text| text.replace('+', "%20"),
-        "a space is `+` there: in the canonical form it is %20 (form encoding, as of PHP's urlencode and Java's URLEncoder, is \
-         not what is meant; PHP has rawurlencode)",
+        "a space is encoded as `+`, as form encoding does (PHP's urlencode, Java's URLEncoder): the canonical form is %20 (PHP's \
+         rawurlencode)",
     ),
     (upper_hex, "its escapes are in lower-case hex: write %C4, not %c4"),
     (
         |text| encoded(text, "!'()*,;:@/$[]\" "),
-        "some characters were left as they are: only A-Z a-z 0-9 - . _ ~ stay (JavaScript's encodeURIComponent leaves ! ' ( ) * \
-         alone)",
+        "some reserved characters are not escaped: escape all but A-Z a-z 0-9 - . _ ~ (JavaScript's encodeURIComponent does not \
+         escape ! ' ( ) *)",
     ),
     (
         |text| {
@@ -172,7 +231,7 @@ const HABITS: [Habit; 8] = [
                 .replace("%2E", ".")
                 .replace("%5F", "_")
         },
-        "unreserved characters are escaped: - . _ ~ stay as they are",
+        "unreserved characters are escaped: do not escape - . _ ~",
     ),
     (
         |text| {
@@ -184,45 +243,45 @@ const HABITS: [Habit; 8] = [
                 }
             })
         },
-        "a parameter without a value has its `=` all the same",
+        "a parameter without a value keeps its `=`",
     ),
     (
         sorted_pairs,
-        "its parameters are in another order: sort the encoded pairs by name and then by value, as bytes",
+        "its parameters are in the wrong order: sort the encoded pairs by name and then by value, as bytes",
     ),
 ];
 
 fn query(ours: &str, theirs: &str) -> String {
     if theirs.is_empty() {
-        return "the query was not signed: this line is its canonical form".to_owned();
+        return "the query was not signed: this line must be its canonical form".to_owned();
     }
     if ours.is_empty() {
-        return "a query was signed and none was sent".to_owned();
+        return "a query was signed, but none was sent".to_owned();
     }
-    // One habit explains it, or some in a row do.
-    if let Some((_, what)) = HABITS.iter().find(|(undo, _)| undo(theirs) == ours) {
-        return (*what).to_owned();
+    // First each correction alone, then several in sequence.
+    if let Some((_, mistake)) = CORRECTIONS.iter().find(|(correct, _)| correct(theirs) == ours) {
+        return (*mistake).to_owned();
     }
-    // What was sent had a bare plus; what was signed was meant.
+    // The query was sent with a bare plus and signed with the intended %2B.
     if ours.replace("%20", "%2B") == theirs {
-        return "a `+` was sent as it is, which is a space: send %2B (as in 2026-06-01T00:00:00%2B03:00)".to_owned();
+        return "a bare `+` was sent, which means a space: send %2B (as in 2026-06-01T00:00:00%2B03:00)".to_owned();
     }
     let mut text = theirs.to_owned();
-    let mut whats = Vec::new();
-    for (undo, what) in HABITS {
-        let undone = undo(&text);
-        if undone != text {
-            whats.push(what);
-            text = undone;
+    let mut mistakes = Vec::new();
+    for (correct, mistake) in CORRECTIONS {
+        let corrected = correct(&text);
+        if corrected != text {
+            mistakes.push(mistake);
+            text = corrected;
         }
         if text == ours {
-            return whats.join("; ");
+            return mistakes.join("; ");
         }
     }
     if canonical_query(theirs.as_bytes()).is_ok_and(|canonical| canonical == ours) {
-        return "it is the query as it was sent: bring it into its canonical form".to_owned();
+        return "it is the query as it was sent: convert it to its canonical form".to_owned();
     }
-    "other parameters were signed than were sent: sign the query that goes over the wire".to_owned()
+    "the signed parameters differ from those that were sent: sign the query that goes over the wire".to_owned()
 }
 
 fn pieces(text: &str, change: impl Fn(&str) -> String) -> String {
@@ -257,7 +316,7 @@ fn upper_hex(text: &str) -> String {
     out
 }
 
-/// Percent-encodes these characters, and all that are not ASCII.
+/// Percent-encodes the given characters and all non-ASCII ones.
 fn encoded(text: &str, characters: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -273,7 +332,7 @@ fn encoded(text: &str, characters: &str) -> String {
     out
 }
 
-/// Whether a text is this hex digest in another notation; what notation.
+/// Returns the notation of `text` if it is the digest `hex` in another notation.
 pub(super) fn notation(hex: &str, text: &str) -> Option<&'static str> {
     let digest = HEXLOWER.decode(hex.as_bytes()).ok()?;
     let base64 = BASE64.encode(&digest);
@@ -288,7 +347,7 @@ pub(super) fn notation(hex: &str, text: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether it is the digest of nothing.
-pub(super) fn is_of_nothing(hex: &str) -> bool {
+/// Returns whether `hex` is the digest of an empty body.
+pub(super) fn is_of_empty_body(hex: &str) -> bool {
     hex.eq_ignore_ascii_case(EMPTY_BODY_SHA256)
 }

@@ -1,4 +1,4 @@
-//! What of a report is fetched into files: its photos and its PDF.
+//! Downloads of a report's photos and its PDF.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,20 +12,20 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::file::download;
+use crate::file::{already_exists, download};
 use crate::profile::Connect;
 
-/// How long a file may take to come.
-const DOWNLOAD: Duration = Duration::from_secs(600);
-/// Links that end sooner than this are asked for again.
+/// Timeout of a download.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(600);
+/// Photo links that expire sooner than this are requested again.
 const LINK_RESERVE: TimeDelta = TimeDelta::seconds(60);
 
 /// The arguments of `photos`.
 #[derive(Args, Debug)]
 pub struct PhotosArgs {
-    /// The report's id
+    /// The report's ID
     pub id: String,
-    /// A folder for the photos, which is made if it does not exist; those that are there already are not fetched again
+    /// Download the photos to this folder, which is created if necessary; existing photos are not downloaded again
     #[arg(long, value_name = "FOLDER")]
     pub into: Option<PathBuf>,
 }
@@ -33,16 +33,16 @@ pub struct PhotosArgs {
 /// The arguments of `pdf`.
 #[derive(Args, Debug)]
 pub struct PdfArgs {
-    /// The report's id
+    /// The report's ID
     pub id: String,
-    /// The file; nothing is overwritten [default: ID.pdf]
+    /// The output file, which must not exist [default: ID.pdf]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
 struct Photo {
-    /// Where it was put.
+    /// The file to which it was downloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(flatten)]
@@ -50,17 +50,17 @@ struct Photo {
 }
 
 impl Row for Photo {
-    const COLUMNS: &'static [&'static str] = &["KIND", "POINT", "CAPTION", "BYTES", "WHERE"];
+    const COLUMNS: &'static [&'static str] = &["KIND", "POINT", "CAPTION", "BYTES", "LOCATION"];
 
     fn cells(&self) -> Vec<String> {
         let Self { file, photo } = self;
-        let place = file.as_ref().map(|path| path.display().to_string());
+        let path = file.as_ref().map(|path| path.display().to_string());
         vec![
             photo.kind.clone(),
             photo.point_code.clone().unwrap_or_default(),
             photo.caption.clone().unwrap_or_default(),
             photo.size_bytes.to_string(),
-            place.unwrap_or_else(|| photo.url.clone()),
+            path.unwrap_or_else(|| photo.url.clone()),
         ]
     }
 }
@@ -75,11 +75,11 @@ pub(super) async fn photos(client: &Client, args: &PhotosArgs) -> Result<Output,
             if listed.iter().any(|photo| photo.expires_at - Utc::now() < LINK_RESERVE) {
                 listed = self::listed(client, &args.id).await?;
             }
-            // One that was hidden meanwhile is not shown any more.
+            // Skip a photo that was hidden since the list was fetched.
             let Some(photo) = listed.iter().find(|photo| photo.id == id).cloned() else {
                 continue;
             };
-            let file = folder.join(name(index, &photo));
+            let file = folder.join(file_name(index, &photo));
             fetch(client, &photo, &file).await?;
             rows.push(Photo {
                 file: Some(file),
@@ -97,14 +97,14 @@ async fn listed(client: &Client, id: &str) -> Result<Vec<types::Photo>, Problem>
         .get_inspection_photos()
         .id(id)
         .send()
-        .answer()
+        .response()
         .await?
         .into_inner()
         .photos)
 }
 
-/// `01-exterior-<id>.jpg`: in the report's order, and the same every time.
-fn name(index: usize, photo: &types::Photo) -> String {
+/// Returns a name such as `01-exterior-<id>.jpg`: in the report's order, and the same for every download.
+fn file_name(index: usize, photo: &types::Photo) -> String {
     let kind: String = photo
         .kind
         .chars()
@@ -120,29 +120,29 @@ fn name(index: usize, photo: &types::Photo) -> String {
     format!("{:02}-{kind}-{}.{extension}", index + 1, photo.id)
 }
 
-/// Fetches a photo by its link, which is not signed; one that is there with the size that it should have is left alone.
+/// Downloads a photo by its link, which needs no signature, unless the file exists with the expected size.
 async fn fetch(client: &Client, photo: &types::Photo, file: &Path) -> Result<(), Failure> {
     let size = u64::try_from(photo.size_bytes).unwrap_or_default();
-    if file.metadata().is_ok_and(|there| there.len() == size) {
+    if file.metadata().is_ok_and(|existing| existing.len() == size) {
         return Ok(());
     }
-    let unreached = |source| Problem::Unreached {
+    let failed = |source| Problem::Transport {
         source,
         request_id: None,
     };
     let answer = client
         .client()
         .get(&photo.url)
-        .timeout(DOWNLOAD)
+        .timeout(DOWNLOAD_TIMEOUT)
         .send()
         .await
         .and_then(reqwest::Response::error_for_status)
-        .map_err(unreached)?;
-    let stream = answer.bytes_stream().map_err(unreached);
+        .map_err(failed)?;
+    let stream = answer.bytes_stream().map_err(failed);
     let written = download(file, &file.display().to_string(), Some(size), stream).await?;
     if written != size {
         return Err(Failure::Failed(format!(
-            "{}: {written} bytes came, {size} were announced",
+            "{}: received {written} bytes, expected {size}",
             file.display()
         )));
     }
@@ -151,8 +151,8 @@ async fn fetch(client: &Client, photo: &types::Photo, file: &Path) -> Result<(),
 
 pub(super) async fn pdf(connect: &Connect, args: &PdfArgs) -> Result<Output, Failure> {
     let client = connect.account()?.client_with(RetryPolicy {
-        attempt: Some(DOWNLOAD),
-        total: DOWNLOAD,
+        attempt: Some(DOWNLOAD_TIMEOUT),
+        total: DOWNLOAD_TIMEOUT,
         ..RetryPolicy::default()
     })?;
     let fits = |character: char| character.is_ascii_alphanumeric() || character == '-';
@@ -161,27 +161,29 @@ pub(super) async fn pdf(connect: &Connect, args: &PdfArgs) -> Result<Output, Fai
         None if args.id.chars().all(fits) => PathBuf::from(format!("{}.pdf", args.id)),
         None => {
             return Err(Failure::Usage(format!(
-                "`{}` cannot name a file: say --output FILE",
+                "`{}` cannot be used as a file name; pass --output FILE",
                 args.id
             )));
         }
     };
-    // What would be refused at the end is refused before the request.
+    // Checked before the request, not only after the download.
     if path.symlink_metadata().is_ok() {
-        return Err(Failure::Refused(format!(
-            "{} is there already; nothing is overwritten",
-            path.display()
-        )));
+        return Err(already_exists(&path));
     }
-    let answer = client.get_inspection_pdf().id(args.id.as_str()).send().answer().await?;
+    let answer = client
+        .get_inspection_pdf()
+        .id(args.id.as_str())
+        .send()
+        .response()
+        .await?;
     let (total, request_id) = (answer.content_length(), answer.request_id().map(str::to_owned));
-    let stream = answer.into_inner().into_inner().map_err(|source| Problem::Unreached {
+    let stream = answer.into_inner().into_inner().map_err(|source| Problem::Transport {
         source,
         request_id: request_id.clone(),
     });
     let bytes = download(&path, &path.display().to_string(), total, stream).await?;
     let path = path.display().to_string();
-    Ok(Output::said(
+    Ok(Output::message(
         &format!("{path}, {bytes} bytes"),
         &json!({ "file": path, "bytes": bytes }),
     ))

@@ -1,5 +1,6 @@
-//! `partner measure`: one package, or each file that appears in a folder.
+//! `partner measure`: submits one package, or each file that appears in a folder.
 
+mod file_time;
 mod package;
 mod spool;
 mod watch;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use partner_api_client::{Answer, submit_raw, types};
+use partner_api_client::{Response, submit_raw, types};
 use partner_api_terminal::names::quoted;
 use partner_api_terminal::output::Output;
 use partner_api_terminal::when;
@@ -19,17 +20,21 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::profile::Connect;
-use package::{Package, Point, Written};
+use package::{Package, PackageFields, Point};
 
-/// What the help says at its end.
+/// The end of the help text.
 pub const EXAMPLES: &str = "\
-A package without an external_id is given one before it is sent, so that it can be sent again for as long as its outcome is not
-known. With --watch, a file that is complete and has not changed for a moment is moved to FOLDER/sending and sent, for as long as it
-takes, over restarts of this program and of the service; then it is moved to FOLDER/sent or FOLDER/refused, with the answer beside
-it. No file is ever deleted, and none is recorded twice. Best put files there by renaming: written elsewhere, whole, and moved.
+A package without an external_id gets one before it is sent, so that it can be retried safely. To ask later what became of a \
+measurement, send the same package again: nothing is recorded twice, and the response has its current status.
+
+With --watch, each file that is complete and has not changed for a moment is moved to FOLDER/sending. It is sent until the service \
+responds, even after restarts of this program or of the service. Then it is moved to FOLDER/sent or FOLDER/rejected, with the response \
+beside it. No file is deleted, and none is recorded twice. Files are sent in the order in which they were written, and a package without \
+measured_at gets the time of its file. Write a file elsewhere and then rename it into the folder, so that it is complete when it appears.
 
 Examples:
-  partner measure --branch ANK-01 --plate '34 ABC 123' --point BRAKE_FRONT_LEFT=2.85 --point SLIP_FRONT=-1.4
+  partner measure --branch ANK-01 --plate '34 ABC 123' \\
+      --point BRAKE_FRONT_LEFT=2.85 --point SLIP_FRONT=-1.4
   partner measure package.json
   generate | partner measure -
   partner measure --watch /var/spool/test-line";
@@ -37,75 +42,75 @@ Examples:
 /// The arguments of `measure`.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
-    /// A package as a file of JSON, or - for standard input
+    /// A JSON file with the package, or - for standard input
     #[arg(value_name = "FILE", conflicts_with_all = ["watch", "branch", "plate", "point", "measured_at", "external_id", "device"])]
     pub file: Option<PathBuf>,
-    /// Code of the branch
+    /// The branch code
     #[arg(long, value_name = "CODE", requires_all = ["plate", "point"])]
     pub branch: Option<String>,
     /// The vehicle's plate
     #[arg(long, requires = "branch")]
     pub plate: Option<String>,
-    /// A value, with a dot for decimals; can be given several times
+    /// A measured value with a decimal point; can be repeated
     #[arg(long, value_name = "CODE=VALUE", value_parser = Point::read, requires = "branch")]
     pub point: Vec<Point>,
-    /// When it was measured, with an offset [default: when it arrives]
+    /// The time of the measurement, with a UTC offset [default: the time of arrival; with --watch the file's time]
     #[arg(long, value_name = "TIME", value_parser = when::moment, requires = "branch")]
     pub measured_at: Option<DateTime<Utc>>,
-    /// Your own id of the measurement [default: one that nothing else has]
+    /// Your ID of the measurement [default: a generated unique ID]
     #[arg(long, value_name = "ID", requires = "branch")]
     pub external_id: Option<String>,
-    /// Serial number of the device
+    /// The device's serial number
     #[arg(long, value_name = "SERIAL", requires = "branch")]
     pub device: Option<String>,
-    /// Send each file of JSON that appears in this folder, until it is stopped
+    /// Submit each JSON file that appears in this folder, until the program is stopped
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["branch", "plate", "point", "measured_at", "external_id", "device"])]
     pub watch: Option<PathBuf>,
-    /// With --watch: how long a file must not have changed
+    /// With --watch: how long a file must be unchanged before it is sent
     #[arg(long, value_name = "SPAN", default_value = "2s", value_parser = when::span, requires = "watch")]
     pub settle: Duration,
-    /// With --watch: how often to look
+    /// With --watch: how often to check the folder
     #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = when::span, requires = "watch")]
     pub every: Duration,
-    /// With --watch: stop when all that is there has an answer
+    /// With --watch: stop when every file in the folder has been processed
     #[arg(long, requires = "watch")]
     pub once: bool,
 }
 
 pub(crate) async fn run(connect: &Connect, args: &MeasureArgs) -> Result<ExitCode, Failure> {
     if let Some(folder) = &args.watch {
-        let pace = watch::Pace {
+        let options = watch::Options {
             settle: args.settle,
             every: args.every,
             once: args.once,
         };
-        return watch::run(connect, folder, pace).await;
+        return watch::run(connect, folder, options).await;
     }
     let client = connect.client()?;
     let package = package(args)?;
     if let Some(id) = &package.added_id {
         eprintln!(
-            "external_id: {id} (to send it again, give this one: --external-id {}, or in the file)",
+            "external_id: {id} (to retry, use the same id: --external-id {}, or in the file)",
             quoted(id)
         );
     }
     let answer = submit_raw(&client, package.body).await?;
     if answer.is_payload_mismatch() {
-        return Err(Failure::Refused(format!(
-            "this external_id was used for another package, which stands; nothing of this one was recorded but its bytes \
-             (measurement {}, request id {}). Give it an id of its own",
+        return Err(Failure::Rejected(format!(
+            "this external_id was already used for another package; of this one only the bytes were recorded (measurement {}, \
+             request id {}). Submit it with a new external_id",
             answer.data.measurement_id,
             answer.request_id().unwrap_or("-")
         )));
     }
-    shown(&answer).print(connect.json)?;
+    output(&answer).print(connect.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The package, with an `external_id`.
+/// Returns the package with an `external_id`.
 fn package(args: &MeasureArgs) -> Result<Package, Failure> {
     if let (Some(branch_code), Some(plate)) = (&args.branch, &args.plate) {
-        let written = Written {
+        let fields = PackageFields {
             branch_code,
             plate,
             measured_at: args.measured_at,
@@ -113,13 +118,13 @@ fn package(args: &MeasureArgs) -> Result<Package, Failure> {
             device_serial: args.device.as_deref(),
             measurements: &args.point,
         };
-        let text = written.to_json()?;
-        return Package::of(&text, Uuid::now_v7()).map_err(|unfit| Failure::Usage(unfit.to_string()));
+        let text = fields.to_json()?;
+        return Package::of(&text, Uuid::now_v7(), None).map_err(|error| Failure::Usage(error.to_string()));
     }
     let bytes = match &args.file {
         None => {
             return Err(Failure::Usage(
-                "what is to be sent? give a FILE, - for standard input, --branch, --plate and --point, or --watch FOLDER".to_owned(),
+                "a package is required: pass FILE, - for standard input, --branch with --plate and --point, or --watch FOLDER".to_owned(),
             ));
         }
         Some(path) if path.as_os_str() == "-" => {
@@ -129,10 +134,10 @@ fn package(args: &MeasureArgs) -> Result<Package, Failure> {
         }
         Some(path) => std::fs::read(path).map_err(Failure::of(path))?,
     };
-    Package::of(&bytes, Uuid::now_v7()).map_err(|unfit| Failure::Usage(unfit.to_string()))
+    Package::of(&bytes, Uuid::now_v7(), None).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-fn shown(answer: &Answer<types::MeasurementResponse>) -> Output {
+fn output(answer: &Response<types::MeasurementResponse>) -> Output {
     let data = &answer.data;
     let or_none = |text: String| if text.is_empty() { "-".to_owned() } else { text };
     let facts = [
@@ -148,18 +153,18 @@ fn shown(answer: &Answer<types::MeasurementResponse>) -> Output {
         (
             "recorded",
             if data.idempotent_replay {
-                "before; this was a replay"
+                "earlier; this was an idempotent replay"
             } else {
                 "now"
             }
             .to_owned(),
         ),
-        ("request id", answer.request_id().unwrap_or("-").to_owned()),
+        ("request ID", answer.request_id().unwrap_or("-").to_owned()),
     ];
     Output::facts(&**answer, &facts)
 }
 
-/// `SLIP_FRONT (no_status)`, one after the other.
+/// Lists the skipped points as `SLIP_FRONT (no_status)`, separated by commas.
 fn skipped(data: &types::Measurement) -> String {
     let points = data.skipped_points.iter();
     points

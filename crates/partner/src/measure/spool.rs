@@ -1,82 +1,90 @@
-//! The folder that is watched. Where a file is says what became of it, and it goes from one place to the next by being renamed:
-//! whatever kills this program, the next one finds all of it.
+//! The watched folder. The path of a file is its state, and a rename moves it to the next state, so a crash loses nothing.
 //!
-//! | Where | What it means |
+//! | Path | State |
 //! |---|---|
-//! | `FOLDER/NAME.json` | it has come, perhaps not yet whole |
-//! | `FOLDER/sending/UUID~NAME.json` | it is being sent; the UUID makes its `external_id`, if it brings none |
-//! | `FOLDER/sent/NAME.UUID.json` | it is recorded; the answer is beside it, in `NAME.UUID.answer.json` |
-//! | `FOLDER/refused/NAME.UUID.json` | the service, or this program, will not have it; beside it is why |
+//! | `FOLDER/NAME.json` | new, perhaps incomplete |
+//! | `FOLDER/sending/UUID~NAME.json` | being sent; the UUID contains the file's time and gives the package its `external_id` and its `measured_at`, unless it has its own |
+//! | `FOLDER/sent/NAME.UUID.json` | recorded; the response is in `NAME.UUID.answer.json` beside it |
+//! | `FOLDER/rejected/NAME.UUID.json` | rejected by the service or by this program; the reason is beside it |
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::package::{Package, Unfit};
+use super::file_time::{time_of, uuid_at};
+use super::package::{InvalidPackage, Package};
 use crate::failure::Failure;
 use crate::file::{NewFile, sync_folder};
 
-/// Characters of a name that are kept: file systems take 255 bytes, of which ids and endings need some.
+/// Characters of a file name that are kept. File systems allow 255 bytes, which must also hold the UUID and the extension.
 const NAME_MAX: usize = 48;
-/// How much longer than a file that is whole one that is not must have been left alone before it counts as broken,
-const PATIENCE: u32 = 15;
-/// and at least so long.
-const LEAST_PATIENCE: Duration = Duration::from_secs(5);
+/// An incomplete file counts as broken when it has been unchanged for this many times the settle time,
+const BROKEN_AFTER_SETTLES: u32 = 15;
+/// but at least for this long.
+const BROKEN_AFTER_MIN: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// The maximum number of files that a message names.
+const NAMED_MAX: usize = 5;
+
+/// The watched folder and its subfolders.
 pub(super) struct Spool {
     root: PathBuf,
     sending: PathBuf,
     sent: PathBuf,
-    refused: PathBuf,
+    rejected: PathBuf,
     settle: Duration,
-    /// What files that have come looked like when they were first seen so.
-    seen: HashMap<OsString, (Look, Instant)>,
-    /// The same of claimed ones that are not whole.
-    broken: HashMap<PathBuf, (Look, Instant)>,
+    /// The last known state of each new file, and when it was first seen in that state.
+    seen: HashMap<OsString, (FileState, Instant)>,
+    /// The same for claimed files that are incomplete.
+    broken: HashMap<PathBuf, (FileState, Instant)>,
+    /// The entries of the folder that are not sent and have been reported.
+    reported: HashSet<OsString>,
     _lock: File,
 }
 
-/// A file's length and time: when they stay, nobody writes.
+/// A file's length and modification time. While both are unchanged, the file is assumed not to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Look {
+struct FileState {
     length: u64,
     modified: Option<SystemTime>,
 }
 
-/// A file that is being sent.
+/// A file that is being sent. Files are ordered by their time, then by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claimed {
-    uuid: Uuid,
+    /// The file's time, which counts as the time of the measurement.
+    measured_at: Option<DateTime<Utc>>,
     name: String,
+    uuid: Uuid,
     path: PathBuf,
 }
 
-/// Where a file goes when it has an answer.
+/// The folder to which a processed file is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Sent,
-    Refused,
+    Rejected,
 }
 
 impl Spool {
-    /// Opens a folder, for this process alone. What an end of the one before left half done is done.
+    /// Locks a folder for this process, and finishes the moves that an earlier process began.
     pub(super) fn open(root: &Path, settle: Duration) -> Result<Self, Failure> {
         if !root.is_dir() {
-            return Err(Failure::NotFound(format!("{} is no folder", root.display())));
+            return Err(Failure::NotFound(format!("{} is not a folder", root.display())));
         }
         let lock_path = root.join(".partner.lock");
         let lock = File::create(&lock_path).map_err(Failure::of(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Failure::Refused(format!(
-                    "another partner measure --watch has {}",
+                return Err(Failure::Rejected(format!(
+                    "another partner measure --watch is running in {}",
                     root.display()
                 )));
             }
@@ -90,90 +98,143 @@ impl Spool {
             root: root.to_owned(),
             sending: folder("sending")?,
             sent: folder("sent")?,
-            refused: folder("refused")?,
+            rejected: folder("rejected")?,
             settle,
             seen: HashMap::new(),
             broken: HashMap::new(),
+            reported: HashSet::new(),
             _lock: lock,
         };
         sync_folder(root)?;
-        spool.finish_what_was_answered()?;
+        spool.finish_recorded_files()?;
         Ok(spool)
     }
 
-    /// Moves the files that are whole to where they are sent from. True when files are there that may become so.
-    pub(super) fn claim(&mut self, now: Instant) -> Result<bool, Failure> {
-        let mut here = HashMap::new();
-        let mut claimed = false;
-        for (name, look) in files(&self.root)? {
+    /// Moves files to the folder `sending`: those that are complete, and those that cannot become complete. `ahead` is the difference
+    /// between the service's clock and this machine's. Returns whether new files remain.
+    pub(super) fn claim(&mut self, now: Instant, ahead: TimeDelta) -> Result<bool, Failure> {
+        let mut remaining = HashMap::new();
+        let mut ready = Vec::new();
+        let mut unread = Vec::new();
+        let entries = entries(&self.root)?;
+        self.reported
+            .retain(|name| entries.iter().any(|entry| entry.name == *name));
+        for Entry { name, state, is_json } in entries {
+            if self.reported.contains(&name) {
+                continue;
+            }
             let since = match self.seen.get(&name) {
-                Some((before, since)) if *before == look => *since,
+                Some((before, since)) if *before == state => *since,
                 _ => now,
             };
-            let alone = now.duration_since(since);
-            let patience = (self.settle * PATIENCE).max(LEAST_PATIENCE);
-            let is_ready = alone >= self.settle && (self.is_whole(&name) || alone >= patience);
-            if is_ready && self.take(&name)? {
+            let unchanged = now.duration_since(since);
+            let broken_after = (self.settle * BROKEN_AFTER_SETTLES).max(BROKEN_AFTER_MIN);
+            if unchanged < self.settle || is_json && !self.is_decided(&name) && unchanged < broken_after {
+                remaining.insert(name, (state, since));
+            } else if is_json {
+                ready.push((state.modified, name, (state, since)));
+            } else {
+                unread.push(name);
+            }
+        }
+        ready.sort_unstable_by(|left, right| (left.0, &left.1).cmp(&(right.0, &right.1)));
+        let mut claimed = false;
+        for (modified, name, seen) in ready {
+            if self.take(&name, modified, ahead)? {
                 claimed = true;
             } else {
-                here.insert(name, (look, since));
+                remaining.insert(name, seen);
             }
         }
         if claimed {
-            // Before it is sent its id must be fixed, also for a machine that loses its power.
+            // The ID must be on disk before the file is sent, so that it survives a power failure.
             sync_folder(&self.sending)?;
             sync_folder(&self.root)?;
         }
-        self.seen = here;
+        self.report(unread);
+        self.seen = remaining;
         Ok(!self.seen.is_empty())
     }
 
-    /// What is to be sent, in the order in which it was claimed.
+    /// Names the entries that are not sent, each once.
+    fn report(&mut self, mut unread: Vec<OsString>) {
+        if unread.is_empty() {
+            return;
+        }
+        unread.sort_unstable();
+        let mut names: Vec<_> = unread
+            .iter()
+            .take(NAMED_MAX)
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        if let Some(more @ 1..) = unread.len().checked_sub(NAMED_MAX) {
+            names.push(format!("{more} more"));
+        }
+        let root = self.root.display();
+        eprintln!(
+            "not sent: {} (only .json files directly in {root} are)",
+            names.join(", ")
+        );
+        self.reported.extend(unread);
+    }
+
+    /// Returns the files to send, in their order.
     pub(super) fn to_send(&self) -> Result<Vec<Claimed>, Failure> {
-        let mut claimed: Vec<_> = files(&self.sending)?
+        let mut claimed: Vec<_> = entries(&self.sending)?
             .into_iter()
-            .filter_map(|(name, _)| Claimed::of(&self.sending, &name))
+            .filter(|entry| entry.is_json)
+            .filter_map(|entry| Claimed::of(&self.sending, &entry.name))
             .collect();
         claimed.sort_unstable();
         Ok(claimed)
     }
 
-    /// The package of a claimed file; `None` while somebody who opened it before still writes it.
-    pub(super) fn read(&mut self, file: &Claimed, now: Instant) -> Result<Option<Result<Package, Unfit>>, Failure> {
+    /// Returns the package of a claimed file, or `None` while a program that opened the file earlier may still write it.
+    pub(super) fn read(
+        &mut self,
+        file: &Claimed,
+        now: Instant,
+    ) -> Result<Option<Result<Package, InvalidPackage>>, Failure> {
         let bytes = fs::read(&file.path).map_err(Failure::of(&file.path))?;
-        let package = Package::of(&bytes, file.uuid);
-        if !matches!(package, Err(Unfit::NotJson(_))) {
+        let package = Package::of(&bytes, file.uuid, file.measured_at);
+        if !package.as_ref().is_err_and(InvalidPackage::is_incomplete) {
             return Ok(Some(package));
         }
-        let look = fs::metadata(&file.path)
-            .map(|metadata| Look::of(&metadata))
+        let state = fs::metadata(&file.path)
+            .map(|metadata| FileState::of(&metadata))
             .map_err(Failure::of(&file.path))?;
-        let left_alone = match self.broken.get(&file.path) {
-            Some((before, since)) if *before == look => now.duration_since(*since) >= self.settle,
+        let is_settled = match self.broken.get(&file.path) {
+            Some((before, since)) if *before == state => now.duration_since(*since) >= self.settle,
             _ => {
-                self.broken.insert(file.path.clone(), (look, now));
+                self.broken.insert(file.path.clone(), (state, now));
                 false
             }
         };
-        Ok(left_alone.then_some(package))
+        Ok(is_settled.then_some(package))
     }
 
-    /// Puts a file where its answer belongs, the answer first: it is the mark that the file is done with.
-    pub(super) fn finish(&self, file: &Claimed, end: End, answer: &Value) -> Result<(), Failure> {
+    /// Returns the package of a claimed file without the file's time.
+    pub(super) fn read_without_time(&self, file: &Claimed) -> Result<Option<Package>, Failure> {
+        let bytes = fs::read(&file.path).map_err(Failure::of(&file.path))?;
+        Ok(Package::of(&bytes, file.uuid, None).ok())
+    }
+
+    /// Writes the response and then moves the file beside it. A file whose response exists is not sent again.
+    pub(super) fn finish(&self, file: &Claimed, end: End, response: &Value) -> Result<(), Failure> {
         let folder = self.folder(end);
-        let mut answered = NewFile::replacing(&folder.join(file.answer_name()))?;
-        answered.write(format!("{answer:#}\n").as_bytes())?;
-        answered.replace()?;
+        let mut response_file = NewFile::replacing(&folder.join(file.response_name()))?;
+        response_file.write(format!("{response:#}\n").as_bytes())?;
+        response_file.replace()?;
         sync_folder(folder)?;
-        self.put(file, end)
+        self.move_to(file, end)
     }
 
-    /// Files whose answer is there, and which themselves are not.
-    fn finish_what_was_answered(&self) -> Result<(), Failure> {
+    /// Moves the files whose response was written before an earlier process ended.
+    fn finish_recorded_files(&self) -> Result<(), Failure> {
         for file in self.to_send()? {
-            for end in [End::Sent, End::Refused] {
-                if self.folder(end).join(file.answer_name()).exists() {
-                    self.put(&file, end)?;
+            for end in [End::Sent, End::Rejected] {
+                if self.folder(end).join(file.response_name()).exists() {
+                    self.move_to(&file, end)?;
                     break;
                 }
             }
@@ -181,7 +242,7 @@ impl Spool {
         Ok(())
     }
 
-    fn put(&self, file: &Claimed, end: End) -> Result<(), Failure> {
+    fn move_to(&self, file: &Claimed, end: End) -> Result<(), Failure> {
         let folder = self.folder(end);
         fs::rename(&file.path, folder.join(file.final_name())).map_err(Failure::of(&file.path))?;
         sync_folder(folder)?;
@@ -191,17 +252,18 @@ impl Spool {
     fn folder(&self, end: End) -> &Path {
         match end {
             End::Sent => &self.sent,
-            End::Refused => &self.refused,
+            End::Rejected => &self.rejected,
         }
     }
 
-    fn is_whole(&self, name: &OsStr) -> bool {
+    /// Returns whether a file is complete or cannot become complete.
+    fn is_decided(&self, name: &OsStr) -> bool {
         let bytes = fs::read(self.root.join(name)).unwrap_or_default();
-        !matches!(Package::of(&bytes, Uuid::nil()), Err(Unfit::NotJson(_)))
+        !Package::of(&bytes, Uuid::nil(), None).is_err_and(|invalid| invalid.is_incomplete())
     }
 
-    /// Claims a file; false when it could not be had just now, as where Windows lets nobody move what is open.
-    fn take(&self, name: &OsStr) -> Result<bool, Failure> {
+    /// Claims a file. Returns false if it cannot be moved yet; Windows, for example, does not move open files.
+    fn take(&self, name: &OsStr, modified: Option<SystemTime>, ahead: TimeDelta) -> Result<bool, Failure> {
         let stem: String = Path::new(name)
             .file_stem()
             .unwrap_or(name)
@@ -209,7 +271,8 @@ impl Spool {
             .chars()
             .take(NAME_MAX)
             .collect();
-        let claimed = self.sending.join(format!("{}~{stem}.json", Uuid::now_v7()));
+        let uuid = uuid_at(modified, Utc::now(), ahead);
+        let claimed = self.sending.join(format!("{uuid}~{stem}.json"));
         let path = self.root.join(name);
         match fs::rename(&path, &claimed) {
             Ok(()) => Ok(true),
@@ -221,7 +284,7 @@ impl Spool {
                         | std::io::ErrorKind::ResourceBusy
                 ) =>
             {
-                eprintln!("{} could not be taken yet: {error}", path.display());
+                eprintln!("failed to move {}, will retry: {error}", path.display());
                 Ok(false)
             }
             Err(error) => Err(Failure::of(&path)(error)),
@@ -233,14 +296,16 @@ impl Claimed {
     fn of(folder: &Path, name: &OsStr) -> Option<Self> {
         let text = name.to_str()?;
         let (uuid, rest) = text.split_once('~')?;
+        let uuid: Uuid = uuid.parse().ok()?;
         Some(Self {
-            uuid: uuid.parse().ok()?,
+            measured_at: time_of(uuid),
             name: rest.strip_suffix(".json")?.to_owned(),
+            uuid,
             path: folder.join(name),
         })
     }
 
-    /// What it was called when it came, as far as that was kept.
+    /// Returns the original file name, perhaps shortened.
     pub(super) fn name(&self) -> String {
         format!("{}.json", self.name)
     }
@@ -249,12 +314,12 @@ impl Claimed {
         format!("{}.{}.json", self.name, self.uuid)
     }
 
-    fn answer_name(&self) -> String {
+    fn response_name(&self) -> String {
         format!("{}.{}.answer.json", self.name, self.uuid)
     }
 }
 
-impl Look {
+impl FileState {
     fn of(metadata: &Metadata) -> Self {
         Self {
             length: metadata.len(),
@@ -263,21 +328,32 @@ impl Look {
     }
 }
 
-/// The files of JSON of a folder; no links, no folders, nothing hidden.
-fn files(folder: &Path) -> Result<Vec<(OsString, Look)>, Failure> {
+/// An entry of a folder.
+struct Entry {
+    name: OsString,
+    state: FileState,
+    /// Whether it is a file, not a link or a folder, whose name ends in `.json`.
+    is_json: bool,
+}
+
+/// Returns the entries of a folder, without hidden ones and the folders of this program.
+fn entries(folder: &Path) -> Result<Vec<Entry>, Failure> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(Failure::of(folder))? {
         let entry = entry.map_err(Failure::of(folder))?;
         let name = entry.file_name();
-        let is_json = Path::new(&name)
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-        let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        // One that went away meanwhile is none.
-        let Ok(metadata) = entry.metadata() else { continue };
-        if is_json && !is_hidden && metadata.is_file() {
-            found.push((name, Look::of(&metadata)));
+        let is_ours = ["sending", "sent", "rejected"].iter().any(|ours| name == *ours);
+        if is_ours || name.as_encoded_bytes().starts_with(b".") {
+            continue;
         }
+        // Skip a file that was removed since the folder was read.
+        let Ok(metadata) = entry.metadata() else { continue };
+        let extension = Path::new(&name).extension();
+        found.push(Entry {
+            is_json: metadata.is_file() && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")),
+            state: FileState::of(&metadata),
+            name,
+        });
     }
     Ok(found)
 }

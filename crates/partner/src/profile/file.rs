@@ -1,4 +1,4 @@
-//! The configuration: profiles, each a service with a key.
+//! The configuration file: profiles, each with a service and a key.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -11,20 +11,20 @@ use partner_api_terminal::output::{Output, Row};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::Found;
+use super::PartialAccount;
 use super::secret::{Source, check_private};
 use crate::failure::Failure;
 
-/// The file as it stands.
+/// The content of the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ConfigFile {
     default: Option<String>,
     #[serde(default)]
     profiles: BTreeMap<String, Profile>,
 }
 
-/// A service with a key. Of the last three one says where the secret is.
+/// A service and a key. Exactly one of the last three fields names the source of the secret.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profile {
@@ -35,13 +35,13 @@ struct Profile {
     secret_command: Option<Vec<String>>,
 }
 
-/// The configuration that was read; empty where there is no file.
+/// The configuration; empty if the file does not exist.
 pub(crate) struct Config {
     path: PathBuf,
-    written: Written,
+    content: ConfigFile,
 }
 
-/// Where the configuration is.
+/// Returns the path of the configuration file.
 pub(super) fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         return Ok(path.to_owned());
@@ -61,35 +61,37 @@ pub(super) fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
     };
     folder
         .map(|folder| folder.join("partner").join("config.toml"))
-        .ok_or_else(|| Failure::Usage("no home folder is known: name the configuration with --config FILE".to_owned()))
+        .ok_or_else(|| {
+            Failure::Usage("failed to find the home folder; pass the configuration file with --config FILE".to_owned())
+        })
 }
 
 impl Config {
     pub(super) fn read(path: PathBuf) -> Result<Self, Failure> {
-        let written = match fs::read_to_string(&path) {
+        let content = match fs::read_to_string(&path) {
             Ok(text) => {
                 toml::from_str(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Written::default(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => ConfigFile::default(),
             Err(error) => return Err(Failure::of(&path)(error)),
         };
-        Ok(Self { path, written })
+        Ok(Self { path, content })
     }
 
-    /// The profile of this name; without one the default, or the only one there is.
-    pub(super) fn profile(&self, name: Option<&str>) -> Result<Found, Failure> {
-        let profiles = &self.written.profiles;
+    /// Returns the named profile, or without a name the default or only profile. The result is empty if there is none.
+    pub(super) fn profile(&self, name: Option<&str>) -> Result<PartialAccount, Failure> {
+        let profiles = &self.content.profiles;
         let only = || (profiles.len() == 1).then(|| profiles.keys().next()).flatten();
         let Some(name) = name
-            .or(self.written.default.as_deref())
+            .or(self.content.default.as_deref())
             .or_else(|| only().map(String::as_str))
         else {
-            return Ok(Found::default());
+            return Ok(PartialAccount::default());
         };
         let Some(profile) = profiles.get(name) else {
             let known: Vec<_> = profiles.keys().cloned().collect();
-            let alike = partner_api_terminal::names::alike(name, &known);
-            let hint = match alike.first() {
+            let similar = partner_api_terminal::names::similar(name, &known);
+            let hint = match similar.first() {
                 Some(other) => format!("did you mean `{other}`?"),
                 None => "add it with: partner profile add".to_owned(),
             };
@@ -102,7 +104,7 @@ impl Config {
                 secret_env: None,
                 secret_command: None,
                 ..
-            } => Source::File(self.beside(path)),
+            } => Source::File(self.resolve(path)),
             Profile {
                 secret_file: None,
                 secret_env: Some(name),
@@ -117,12 +119,12 @@ impl Config {
             } => Source::Command(words.clone()),
             _ => {
                 return Err(Failure::Usage(format!(
-                    "{}: the profile `{name}` needs one of secret_file, secret_env and secret_command",
+                    "{}: the profile `{name}` must have exactly one of secret_file, secret_env and secret_command",
                     self.path.display()
                 )));
             }
         };
-        Ok(Found {
+        Ok(PartialAccount {
             base_url: Some(profile.base_url.clone()),
             key_id: Some(profile.key_id.clone()),
             secret: Some(secret),
@@ -130,28 +132,28 @@ impl Config {
         })
     }
 
-    /// A path in the configuration is relative to its folder.
-    fn beside(&self, path: &Path) -> PathBuf {
+    /// Resolves a path relative to the folder of the configuration file.
+    fn resolve(&self, path: &Path) -> PathBuf {
         self.path
             .parent()
             .map_or_else(|| path.to_owned(), |folder| folder.join(path))
     }
 }
 
-/// A profile that is to be added.
+/// The arguments of `profile add`.
 #[derive(Args, Debug)]
 pub struct NewProfile {
-    /// What to call it, such as sandbox or live
+    /// The profile's name, such as sandbox or live
     pub name: String,
-    /// A variable of the environment that will hold the secret
+    /// An environment variable that will contain the secret
     #[arg(long, value_name = "NAME", group = "source")]
     pub secret_env: Option<String>,
-    /// A program that prints the secret, and its arguments: a keyring's, a password manager's
+    /// A program that prints the secret, with its arguments, such as a keyring client or a password manager
     #[arg(long, value_name = "WORD", num_args = 1.., group = "source", allow_hyphen_values = true)]
     pub secret_command: Option<Vec<String>>,
 }
 
-/// Adds a profile at the end of the file. Where no source of the secret is named it is asked for, and kept in a file of its own.
+/// Appends a profile to the file. If no source of the secret is given, prompts for it and writes it to a private file.
 pub(crate) fn add(connect: &super::Connect, new: &NewProfile) -> Result<Output, Failure> {
     let path = path(connect.config.as_deref())?;
     let config = Config::read(path.clone())?;
@@ -159,30 +161,30 @@ pub(crate) fn add(connect: &super::Connect, new: &NewProfile) -> Result<Output, 
     let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
     if name.is_empty() || !name.chars().all(fits) {
         return Err(Failure::Usage(format!(
-            "`{name}` cannot name a profile: letters, digits, - and _ can"
+            "`{name}` is not a valid profile name; it must consist of letters, digits, - and _"
         )));
     }
-    if config.written.profiles.contains_key(name) {
+    if config.content.profiles.contains_key(name) {
         let path = path.display();
-        return Err(Failure::Refused(format!(
-            "{path} has a profile `{name}`: change it there"
+        return Err(Failure::Rejected(format!(
+            "{path} already has a profile `{name}`; edit it there"
         )));
     }
     let (Some(base_url), Some(key_id)) = (&connect.base_url, &connect.key_id) else {
         return Err(Failure::Usage(
-            "a profile needs --base-url URL and --key-id ID".to_owned(),
+            "a profile must have --base-url URL and --key-id ID".to_owned(),
         ));
     };
-    // What cannot be connected with is not written down; the secret is checked when it is known.
-    const ANY_SECRET: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    Connector::new(base_url, key_id, ANY_SECRET)?;
+    // Checks the URL and the key ID before they are written. The secret is checked when it is read.
+    const DUMMY_SECRET: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    Connector::new(base_url, key_id, DUMMY_SECRET)?;
 
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(Failure::of(folder))?;
     let mut section = toml::Table::new();
     section.insert("base_url".to_owned(), base_url.as_str().into());
     section.insert("key_id".to_owned(), key_id.as_str().into());
-    let kept = match (&connect.secret_file, &new.secret_env, &new.secret_command) {
+    let source = match (&connect.secret_file, &new.secret_env, &new.secret_command) {
         (Some(file), _, _) => {
             check_private(file)?;
             let file = std::path::absolute(file).map_err(Failure::of(file))?;
@@ -191,38 +193,38 @@ pub(crate) fn add(connect: &super::Connect, new: &NewProfile) -> Result<Output, 
         }
         (None, Some(variable), _) => {
             section.insert("secret_env".to_owned(), variable.as_str().into());
-            format!("the secret is read from the variable {variable}")
+            format!("the secret is read from the environment variable {variable}")
         }
         (None, None, Some(words)) => {
             section.insert("secret_command".to_owned(), words.clone().into());
-            format!("the secret is what `{}` prints", words.join(" "))
+            format!("the secret is read from the output of `{}`", words.join(" "))
         }
         (None, None, None) => {
             let file = folder.join(format!("{name}.secret"));
-            write_private(&file, asked()?.expose())?;
+            write_private(&file, read_secret()?.expose())?;
             section.insert("secret_file".to_owned(), format!("{name}.secret").into());
-            format!("the secret is kept in {}", file.display())
+            format!("the secret is stored in {}", file.display())
         }
     };
     let mut text = String::new();
-    if config.written.profiles.is_empty() && config.written.default.is_none() && !path.exists() {
+    if config.content.profiles.is_empty() && config.content.default.is_none() && !path.exists() {
         text.push_str(&format!("default = \"{name}\"\n"));
     }
     text.push_str(&format!("\n[profiles.{name}]\n{section}"));
     append_private(&path, &text)?;
     let path = path.display().to_string();
-    let said = format!("added to {path}; {kept}\n\ntry it: partner --profile {name} health");
-    Ok(Output::said(
-        &said,
+    let message = format!("added to {path}; {source}\n\ntest it: partner --profile {name} health");
+    Ok(Output::message(
+        &message,
         &serde_json::json!({ "profile": name, "config": path }),
     ))
 }
 
-/// Asks for the secret without showing it; from a pipe it is read.
-fn asked() -> Result<Secret, Failure> {
+/// Prompts for the secret without echoing it. If standard input is not a terminal, reads it from there.
+fn read_secret() -> Result<Secret, Failure> {
     let text = if std::io::stdin().is_terminal() {
         let terminal = console::Term::stderr();
-        terminal.write_str("Secret (it is not shown): ")?;
+        terminal.write_str("Secret (not echoed): ")?;
         Zeroizing::new(terminal.read_secure_line()?)
     } else {
         let mut text = Zeroizing::new(String::new());
@@ -232,7 +234,7 @@ fn asked() -> Result<Secret, Failure> {
     Source::Given(text).open()
 }
 
-/// Writes a new file that its owner alone can read.
+/// Creates a file that only its owner can read.
 fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -266,16 +268,16 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// A line of `profile list`.
+/// A row of `profile list`.
 #[derive(Serialize)]
-struct Line {
+struct ProfileRow {
     name: String,
     default: bool,
     base_url: String,
     key_id: String,
 }
 
-impl Row for Line {
+impl Row for ProfileRow {
     const COLUMNS: &'static [&'static str] = &["PROFILE", "ADDRESS", "KEY", "DEFAULT"];
 
     fn cells(&self) -> Vec<String> {
@@ -289,22 +291,22 @@ impl Row for Line {
     }
 }
 
-/// The profiles there are.
+/// Lists the profiles.
 pub(crate) fn list(config: &Config) -> Output {
-    let lines: Vec<_> = config
-        .written
+    let rows: Vec<_> = config
+        .content
         .profiles
         .iter()
-        .map(|(name, profile)| Line {
+        .map(|(name, profile)| ProfileRow {
             name: name.clone(),
-            default: config.written.default.as_ref() == Some(name),
+            default: config.content.default.as_ref() == Some(name),
             base_url: profile.base_url.clone(),
             key_id: profile.key_id.clone(),
         })
         .collect();
     let path = config.path.display();
     Output::rows(
-        &lines,
+        &rows,
         &format!("{path} has no profiles; add one with: partner profile add"),
     )
 }

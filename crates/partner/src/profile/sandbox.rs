@@ -1,11 +1,11 @@
-//! A sandbox's `sandbox.json`, of which only what is needed here is read.
+//! Reads the service, the partners and an open report from a `sandbox.json`.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::Found;
+use super::PartialAccount;
 use super::secret::Source;
 use crate::failure::Failure;
 
@@ -28,26 +28,26 @@ struct Examples {
     open_report: OpenReport,
 }
 
-/// What a measurement names to reach an open report.
+/// The plate and branch code with which a measurement reaches an open report.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct OpenReport {
     pub(crate) plate: String,
     pub(crate) branch_code: String,
 }
 
-/// What it says of one of its partners.
-pub(super) fn read(path: &Path, partner: &str) -> Result<Found, Failure> {
+/// Reads the account of one partner.
+pub(super) fn read(path: &Path, partner: &str) -> Result<PartialAccount, Failure> {
     let text = fs::read(path).map_err(Failure::of(path))?;
     let manifest: Manifest = serde_json::from_slice(&text)
-        .map_err(|error| Failure::Usage(format!("{} is no sandbox.json: {error}", path.display())))?;
+        .map_err(|error| Failure::Usage(format!("{} is not a valid sandbox.json: {error}", path.display())))?;
     let names: Vec<_> = manifest.partners.iter().map(|partner| partner.name.clone()).collect();
     let Some(partner) = manifest.partners.into_iter().find(|known| known.name == partner) else {
         let names = names.join(", ");
         return Err(Failure::NotFound(format!(
-            "the sandbox has no partner `{partner}`; it has {names}"
+            "the sandbox has no partner `{partner}`; its partners are {names}"
         )));
     };
-    Ok(Found {
+    Ok(PartialAccount {
         base_url: Some(manifest.base_url),
         key_id: Some(partner.key_id),
         secret: Some(Source::Given(partner.secret.into())),

@@ -1,5 +1,6 @@
-//! Where a secret comes from: a file, the environment, or a program such as a keyring's. Never from an argument, which `ps`
-//! shows to everyone on the machine.
+//! Sources of a secret: a file, the environment, or a program such as a keyring client.
+//!
+//! Arguments are not a source, because `ps` shows them to everyone on the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,27 +10,30 @@ use partner_api_client::Secret;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::text::utf8;
 
-/// Where a secret comes from.
+/// The source of a secret.
 pub(crate) enum Source {
-    /// A file that its owner alone can read.
+    /// A file that only its owner can read.
     File(PathBuf),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// The standard output of a program: a keyring's, a password manager's.
+    /// The standard output of a program, such as a keyring client or a password manager.
     Command(Vec<String>),
-    /// It is known already.
+    /// The secret itself.
     Given(Zeroizing<String>),
 }
 
 impl Source {
-    /// The secret. White space around it, such as the line feed at a file's end, does not belong to it.
+    /// Reads the secret and removes white space around it, such as the line feed at the end of a file.
     pub(crate) fn open(self) -> Result<Secret, Failure> {
         let (text, from) = match self {
             Self::File(path) => (read_private(&path)?, path.display().to_string()),
             Self::Variable(name) => {
                 let value = std::env::var(&name).map_err(|_| {
-                    Failure::Usage(format!("the variable {name}, which is to hold the secret, is not set"))
+                    Failure::Usage(format!(
+                        "the environment variable {name} must contain the secret, but is not set"
+                    ))
                 })?;
                 (value.into(), name)
             }
@@ -42,13 +46,19 @@ impl Source {
     }
 }
 
-/// Reads a file that holds a secret.
+/// Reads a file that contains a secret.
 pub(super) fn read_private(path: &Path) -> Result<Zeroizing<String>, Failure> {
     check_private(path)?;
-    fs::read_to_string(path).map(Zeroizing::new).map_err(Failure::of(path))
+    let bytes = Zeroizing::new(fs::read(path).map_err(Failure::of(path))?);
+    // Windows editors write a byte-order mark, and PowerShell UTF-16.
+    let text = Zeroizing::new(utf8(&bytes).into_owned());
+    match std::str::from_utf8(&text) {
+        Ok(text) => Ok(Zeroizing::new(text.to_owned())),
+        Err(_) => Err(Failure::Usage(format!("{} must contain text", path.display()))),
+    }
 }
 
-/// That nobody else can read a file.
+/// Checks that only the owner can read a file.
 #[cfg(unix)]
 pub(super) fn check_private(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -58,12 +68,12 @@ pub(super) fn check_private(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let path = path.display();
-    Err(Failure::Refused(format!(
-        "{path} holds a secret and can be read by others: chmod 600 {path}"
+    Err(Failure::Rejected(format!(
+        "{path} contains a secret and must not be readable by others; run: chmod 600 {path}"
     )))
 }
 
-/// Elsewhere a user's own folder is private by itself.
+/// On other systems the user's folder is private by default.
 #[cfg(not(unix))]
 pub(super) fn check_private(_: &Path) -> Result<(), Failure> {
     Ok(())
@@ -71,20 +81,23 @@ pub(super) fn check_private(_: &Path) -> Result<(), Failure> {
 
 fn output_of(words: &[String]) -> Result<Zeroizing<String>, Failure> {
     let [program, arguments @ ..] = words else {
-        return Err(Failure::Usage("secret_command names no program".to_owned()));
+        return Err(Failure::Usage("secret_command must name a program".to_owned()));
     };
-    // It may ask for a password of its own: the terminal stays its.
+    // The program keeps the terminal, because it may prompt for a password.
     let ran = Command::new(program)
         .args(arguments)
         .stdin(Stdio::inherit())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| Failure::Failed(format!("secret_command: {program}: {error}")))?;
+        .map_err(|error| Failure::Failed(format!("secret_command: failed to run {program}: {error}")))?;
     let output = Zeroizing::new(ran.stdout);
     if !ran.status.success() {
-        return Err(Failure::Failed(format!("secret_command: {program}: {}", ran.status)));
+        return Err(Failure::Failed(format!(
+            "secret_command: {program} failed: {}",
+            ran.status
+        )));
     }
     std::str::from_utf8(&output)
         .map(|text| Zeroizing::new(text.to_owned()))
-        .map_err(|_| Failure::Failed(format!("secret_command: {program}: what it prints is not text")))
+        .map_err(|_| Failure::Failed(format!("secret_command: the output of {program} must be UTF-8 text")))
 }

@@ -1,4 +1,4 @@
-//! From a request as it came to the same, signed, and its answer.
+//! Signs requests and forwards them to the service.
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -22,13 +22,13 @@ use crate::failure::Failure;
 use crate::profile::Account;
 use crate::sign;
 
-/// Bytes of a body at most: beyond what the service takes, so that its own refusal is seen.
+/// The maximum size of a body in bytes. It exceeds the service's limit, so that clients see the service's own error.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
-/// What is signed begins with this.
-const SIGNED: &str = "/api/v1/partner";
+/// The prefix of the paths that are signed.
+const SIGNED_PREFIX: &str = "/api/v1/partner";
 
-/// Headers that are of one connection (RFC 9110, 7.6.1), or that are made anew.
-const OWN: [HeaderName; 10] = [
+/// Headers that concern one connection (RFC 9110, 7.6.1) or that the proxy sets itself.
+const HOP_BY_HOP: [HeaderName; 10] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -41,15 +41,15 @@ const OWN: [HeaderName; 10] = [
     header::EXPECT,
 ];
 
-/// The body of an answer.
+/// The body of a response.
 pub(super) type Body = BoxBody<Bytes, hyper::Error>;
 
-/// Sends to the service.
+/// Forwards requests to the service.
 pub(super) struct Forward {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     scheme: Scheme,
     authority: Authority,
-    /// What the base address has for a path; it is not signed.
+    /// The path of the base URL; it is not signed.
     prefix: String,
     key_id: KeyId,
     secret: Secret,
@@ -57,8 +57,8 @@ pub(super) struct Forward {
 
 impl Forward {
     pub(super) fn new(account: &Account) -> Result<Self, Failure> {
-        let cannot = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", account.base_url));
-        let base = Url::parse(&account.base_url).map_err(|error| cannot(&error))?;
+        let invalid = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", account.base_url));
+        let base = Url::parse(&account.base_url).map_err(|error| invalid(&error))?;
         let https = hyper_rustls::HttpsConnectorBuilder::new()
             .with_platform_verifier()
             .https_or_http()
@@ -66,33 +66,33 @@ impl Forward {
             .build();
         Ok(Self {
             http: Client::builder(TokioExecutor::new()).build(https),
-            scheme: base.scheme().parse().map_err(|error| cannot(&error))?,
-            authority: base.authority().parse().map_err(|error| cannot(&error))?,
+            scheme: base.scheme().parse().map_err(|error| invalid(&error))?,
+            authority: base.authority().parse().map_err(|error| invalid(&error))?,
             prefix: base.path().trim_end_matches('/').to_owned(),
             key_id: account.key_id.clone(),
             secret: account.secret.clone(),
         })
     }
 
-    /// Sends it, and gives the answer as soon as its head is there.
+    /// Forwards a request and returns the response as soon as its head has arrived.
     pub(super) async fn send(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        // The signature is over the whole body.
+        // The signature covers the whole body.
         let body = match Limited::new(body, BODY_LIMIT).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) => {
-                let message = format!("the body could not be read (at most {BODY_LIMIT} bytes): {error}");
-                return told(StatusCode::BAD_REQUEST, &message);
+                let message = format!("failed to read the body (at most {BODY_LIMIT} bytes): {error}");
+                return error_response(StatusCode::BAD_REQUEST, &message);
             }
         };
         let (path, query) = (head.uri.path(), head.uri.query());
-        let mut headers = without_own(&head.headers);
+        let mut headers = without_hop_by_hop(&head.headers);
         headers.remove(header::HOST);
         headers.remove(header::CONTENT_LENGTH);
         for name in [HEADER_KEY_ID, HEADER_TIMESTAMP, HEADER_NONCE, HEADER_SIGNATURE] {
             headers.remove(name);
         }
-        if path.starts_with(SIGNED) {
+        if path.starts_with(SIGNED_PREFIX) {
             let unsigned = UnsignedRequest {
                 method: head.method.as_str(),
                 path: signed_path(path),
@@ -108,10 +108,12 @@ impl Forward {
             );
             let signed = match signed {
                 Ok(signed) => signed,
-                Err(error) => return told(StatusCode::BAD_REQUEST, &format!("it cannot be signed: {error}")),
+                Err(error) => {
+                    return error_response(StatusCode::BAD_REQUEST, &format!("failed to sign the request: {error}"));
+                }
             };
             for (name, value) in signed.iter() {
-                // Key ids, digits and hex are header values.
+                // Key IDs, digits and hex are always valid header values.
                 if let Ok(value) = HeaderValue::from_str(value) {
                     headers.insert(HeaderName::from_static(name), value);
                 }
@@ -119,16 +121,16 @@ impl Forward {
         }
         let uri = match self.address(path, query) {
             Ok(uri) => uri,
-            Err(error) => return told(StatusCode::BAD_REQUEST, &format!("it has no address: {error}")),
+            Err(error) => return error_response(StatusCode::BAD_REQUEST, &format!("invalid request target: {error}")),
         };
-        let mut onward = Request::new(Full::new(body));
-        *onward.method_mut() = head.method;
-        *onward.uri_mut() = uri;
-        *onward.headers_mut() = headers;
-        match self.http.request(onward).await {
-            Ok(answer) => {
-                let (mut head, body) = answer.into_parts();
-                head.headers = without_own(&head.headers);
+        let mut forwarded = Request::new(Full::new(body));
+        *forwarded.method_mut() = head.method;
+        *forwarded.uri_mut() = uri;
+        *forwarded.headers_mut() = headers;
+        match self.http.request(forwarded).await {
+            Ok(response) => {
+                let (mut head, body) = response.into_parts();
+                head.headers = without_hop_by_hop(&head.headers);
                 Response::from_parts(head, body.boxed())
             }
             Err(error) => {
@@ -138,12 +140,12 @@ impl Forward {
                     text = format!("{text}: {error}");
                     cause = error.source();
                 }
-                told(StatusCode::BAD_GATEWAY, &format!("the service was not reached: {text}"))
+                error_response(StatusCode::BAD_GATEWAY, &format!("failed to reach the service: {text}"))
             }
         }
     }
 
-    /// The service's address of this path and query, byte for byte.
+    /// Returns the service's URL with this path and query, unchanged byte for byte.
     fn address(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let target = PathAndQuery::try_from(format!("{}{path}{query}", self.prefix))?;
@@ -155,7 +157,7 @@ impl Forward {
     }
 }
 
-fn without_own(headers: &HeaderMap) -> HeaderMap {
+fn without_hop_by_hop(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<_> = headers
         .get_all(header::CONNECTION)
         .iter()
@@ -164,7 +166,7 @@ fn without_own(headers: &HeaderMap) -> HeaderMap {
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
     let mut kept = headers.clone();
-    for name in OWN
+    for name in HOP_BY_HOP
         .iter()
         .map(HeaderName::as_str)
         .chain(named.iter().map(String::as_str))
@@ -174,17 +176,17 @@ fn without_own(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// An answer of the proxy's own, in the form of the service's errors.
-pub(super) fn told(status: StatusCode, message: &str) -> Response<Body> {
+/// Returns an error of the proxy itself, in the format of the service's errors.
+pub(super) fn error_response(status: StatusCode, message: &str) -> Response<Body> {
     let body = json!({ "error": { "code": "partner_proxy", "message": message, "request_id": null } }).to_string();
-    let mut answer = Response::new(Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed());
-    *answer.status_mut() = status;
+    let mut response = Response::new(Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed());
+    *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(header::CONTENT_TYPE, json);
-    answer
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
 }
 
-/// No body.
+/// Returns an empty body.
 pub(super) fn empty() -> Body {
     Full::new(Bytes::new()).map_err(|never| match never {}).boxed()
 }

@@ -1,5 +1,6 @@
-//! Who may use the proxy: programs of this machine, and pages that are named. A page of any other site could otherwise have a
-//! visitor's browser send signed requests.
+//! Access control of the proxy: programs on this machine and pages of allowed origins may use it.
+//!
+//! Without it, a page of any site could make a visitor's browser send signed requests.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode};
@@ -9,10 +10,10 @@ use super::forward::{Body, empty};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Why a request is not passed on.
-pub(super) type Refused = (StatusCode, &'static str);
+/// The status and message of a rejected request.
+pub(super) type Rejection = (StatusCode, &'static str);
 
-/// See the module.
+/// Decides which requests are forwarded.
 pub(super) struct Guard {
     port: u16,
     origins: Vec<String>,
@@ -29,12 +30,12 @@ impl Guard {
         }
     }
 
-    /// Whether a request may be passed on.
-    pub(super) fn judge<B>(&self, request: &Request<B>) -> Result<(), Refused> {
+    /// Checks whether a request may be forwarded.
+    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), Rejection> {
         if request.uri().authority().is_some() {
             return Err((
                 StatusCode::MISDIRECTED_REQUEST,
-                "this is the service's stand-in, no HTTP proxy: use its address in place of the service's",
+                "this is not a forward proxy: use its URL in place of the service's",
             ));
         }
         let headers = request.headers();
@@ -43,7 +44,7 @@ impl Guard {
         if hosts.next().is_some() || !host.is_some_and(|host| self.is_own(&format!("http://{host}"))) {
             return Err((
                 StatusCode::MISDIRECTED_REQUEST,
-                "the Host is not this proxy's: use 127.0.0.1 or localhost, with its port",
+                "the Host header must be 127.0.0.1 or localhost with this proxy's port",
             ));
         }
         let cross_site = headers
@@ -55,13 +56,13 @@ impl Guard {
         if (cross_site || foreign) && self.allowed_origin(headers).is_none() {
             return Err((
                 StatusCode::FORBIDDEN,
-                "a page of another origin asked for this; name the origin with --allow-origin, if it may",
+                "the request comes from a page of another origin; to allow it, pass --allow-origin",
             ));
         }
         Ok(())
     }
 
-    /// The origin of a request, if it was named as one that may.
+    /// Returns the origin of a request if it is allowed.
     pub(super) fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let origin = headers.get(header::ORIGIN)?;
         let text = origin.to_str().ok()?;
@@ -71,7 +72,7 @@ impl Guard {
             .then(|| origin.clone())
     }
 
-    /// Whether an address is this proxy's own: a loopback name with its port, and nothing else.
+    /// Returns whether an address is this proxy's: a loopback name with its port, and nothing else.
     fn is_own(&self, address: &str) -> bool {
         let Ok(url) = Url::parse(address) else { return false };
         let is_bare =
@@ -83,19 +84,19 @@ impl Guard {
     }
 }
 
-/// Lets a page of this origin read an answer.
-pub(super) fn share(headers: &mut HeaderMap, origin: HeaderValue) {
+/// Adds the CORS headers with which a page of this origin can read a response.
+pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 
-/// What a browser asks before it lets a page send.
-pub(super) fn preflight(asked: &HeaderMap) -> Response<Body> {
-    let mut answer = Response::new(empty());
-    *answer.status_mut() = StatusCode::NO_CONTENT;
-    let headers = answer.headers_mut();
-    for (asked_for, allowed) in [
+/// Responds to a CORS preflight request and allows the requested method and headers.
+pub(super) fn preflight(request_headers: &HeaderMap) -> Response<Body> {
+    let mut response = Response::new(empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    for (requested, allowed) in [
         (
             header::ACCESS_CONTROL_REQUEST_METHOD,
             header::ACCESS_CONTROL_ALLOW_METHODS,
@@ -105,31 +106,31 @@ pub(super) fn preflight(asked: &HeaderMap) -> Response<Body> {
             header::ACCESS_CONTROL_ALLOW_HEADERS,
         ),
     ] {
-        if let Some(value) = asked.get(asked_for) {
+        if let Some(value) = request_headers.get(requested) {
             headers.insert(allowed, value.clone());
         }
     }
-    answer
+    response
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn judged(headers: &[(&str, &str)]) -> Result<(), Refused> {
-        judged_at("/api/v1/partner/health", headers)
+    fn check(headers: &[(&str, &str)]) -> Result<(), Rejection> {
+        check_at("/api/v1/partner/health", headers)
     }
 
-    fn judged_at(target: &str, headers: &[(&str, &str)]) -> Result<(), Refused> {
+    fn check_at(target: &str, headers: &[(&str, &str)]) -> Result<(), Rejection> {
         let mut request = Request::get(target);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        Guard::new(8099, vec!["https://tools.example.org/".to_owned()]).judge(&request.body(()).unwrap())
+        Guard::new(8099, vec!["https://tools.example.org/".to_owned()]).check(&request.body(()).unwrap())
     }
 
     #[test]
-    fn programs_of_this_machine_and_its_own_pages_pass() {
+    fn local_programs_and_allowed_pages_pass() {
         for headers in [
             &[("host", "127.0.0.1:8099")][..],
             &[("host", "LOCALHOST:8099")],
@@ -146,12 +147,12 @@ mod tests {
                 ("origin", "https://tools.example.org"),
             ],
         ] {
-            assert_eq!(judged(headers), Ok(()), "{headers:?}");
+            assert_eq!(check(headers), Ok(()), "{headers:?}");
         }
     }
 
     #[test]
-    fn a_host_name_that_was_made_to_point_here_does_not() {
+    fn a_request_with_another_host_name_is_rejected() {
         for host in [
             "evil.example:8099",
             "127.0.0.1",
@@ -161,20 +162,20 @@ mod tests {
             "127.0.0.1:8099/",
             "",
         ] {
-            let refused = judged(&[("host", host)]).map_err(|refused| refused.0);
-            // What a URL cuts off at its end is not what a Host has.
+            let result = check(&[("host", host)]).map_err(|rejection| rejection.0);
+            // The URL parser accepts a trailing slash, which a Host header never has.
             if host != "127.0.0.1:8099/" {
-                assert_eq!(refused, Err(StatusCode::MISDIRECTED_REQUEST), "{host}");
+                assert_eq!(result, Err(StatusCode::MISDIRECTED_REQUEST), "{host}");
             }
         }
         let two = [("host", "127.0.0.1:8099"), ("host", "evil.example")];
-        assert!(judged(&two).is_err());
-        assert!(judged(&[]).is_err());
-        assert!(judged_at("http://evil.example/", &[("host", "127.0.0.1:8099")]).is_err());
+        assert!(check(&two).is_err());
+        assert!(check(&[]).is_err());
+        assert!(check_at("http://evil.example/", &[("host", "127.0.0.1:8099")]).is_err());
     }
 
     #[test]
-    fn a_page_of_another_origin_does_not() {
+    fn a_request_from_a_page_of_another_origin_is_rejected() {
         for (name, value) in [
             ("origin", "https://evil.example"),
             ("origin", "null"),
@@ -182,8 +183,8 @@ mod tests {
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
         ] {
-            let refused = judged(&[("host", "127.0.0.1:8099"), (name, value)]).map_err(|refused| refused.0);
-            assert_eq!(refused, Err(StatusCode::FORBIDDEN), "{name}: {value}");
+            let result = check(&[("host", "127.0.0.1:8099"), (name, value)]).map_err(|rejection| rejection.0);
+            assert_eq!(result, Err(StatusCode::FORBIDDEN), "{name}: {value}");
         }
     }
 }

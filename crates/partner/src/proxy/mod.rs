@@ -1,5 +1,7 @@
-//! `partner proxy`: signs for whatever cannot sign by itself. It listens on this machine alone, and what it is sent it sends on
-//! byte for byte, with the four headers; answers are streamed back as they come.
+//! `partner proxy`: signs requests for clients that cannot sign.
+//!
+//! The proxy listens on the loopback address only. It forwards each request byte for byte with the four headers of the signature,
+//! and streams the response back.
 
 mod forward;
 mod guard;
@@ -20,27 +22,28 @@ use crate::profile::Connect;
 use forward::Forward;
 use guard::Guard;
 
-/// What the help says at its end.
+/// The end of the help text.
 pub const EXAMPLES: &str = "\
-While it runs, whoever works on this machine can send requests with your key. Pages of other sites cannot: a request that a browser
-makes for another origin is refused, unless --allow-origin names it, and so is one for another host name (DNS rebinding).
-What is not below /api/v1/partner is passed on unsigned.
+While the proxy runs, every user of this machine can send requests with your key. Web pages cannot: the proxy rejects requests from \
+other origins, unless --allow-origin names the origin, and requests with another host name (DNS rebinding). It does not sign requests \
+to paths outside /api/v1/partner.
 
 Examples:
-  partner --profile sandbox proxy --port 8099
+  partner proxy --profile sandbox --port 8099
   curl http://127.0.0.1:8099/api/v1/partner/health
-  schemathesis run http://127.0.0.1:8099/openapi.yaml --url http://127.0.0.1:8099";
+  schemathesis run http://127.0.0.1:8099/openapi.yaml \\
+      --url http://127.0.0.1:8099";
 
-/// How long a client may take for its headers.
-const HEADERS: Duration = Duration::from_secs(30);
+/// Timeout for receiving the headers of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The arguments of `proxy`.
 #[derive(Args, Debug)]
 pub struct ProxyArgs {
-    /// Port on 127.0.0.1; 0 takes a free one
+    /// The port on 127.0.0.1; 0 selects a free one
     #[arg(long, default_value_t = 8099)]
     pub port: u16,
-    /// An origin whose pages may use it, such as https://tools.example.org; can be given several times
+    /// An origin whose pages may use the proxy, such as https://tools.example.org; can be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub allow_origin: Vec<String>,
     /// Do not print a line for each request
@@ -50,11 +53,11 @@ pub struct ProxyArgs {
 
 pub(crate) async fn run(connect: &Connect, args: &ProxyArgs) -> Result<ExitCode, Failure> {
     let account = connect.account()?;
-    // What cannot be an address is found out before anything listens.
+    // Rejects an invalid URL before the proxy listens.
     account.client()?;
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))
         .await
-        .map_err(|error| Failure::Failed(format!("port {} on 127.0.0.1: {error}", args.port)))?;
+        .map_err(|error| Failure::Failed(format!("failed to listen on 127.0.0.1:{}: {error}", args.port)))?;
     let address = listener.local_addr()?;
     let shared = Arc::new(Shared {
         guard: Guard::new(address.port(), args.allow_origin.clone()),
@@ -68,7 +71,7 @@ pub(crate) async fn run(connect: &Connect, args: &ProxyArgs) -> Result<ExitCode,
         );
     } else {
         println!(
-            "http://{address} signs for {} with {}. Ctrl-C stops.",
+            "http://{address} signs requests for {} with key {}. Press Ctrl-C to stop.",
             account.base_url, account.key_id
         );
     }
@@ -80,19 +83,19 @@ pub(crate) async fn run(connect: &Connect, args: &ProxyArgs) -> Result<ExitCode,
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of descriptors, say: others are given back in a moment.
-                eprintln!("a connection could not be taken: {error}");
+                // For example, no file descriptors are left: wait until some are closed.
+                eprintln!("failed to accept a connection: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
         let shared = shared.clone();
         tokio::spawn(async move {
-            let service = service_fn(|request| answer(&shared, request));
-            // How a connection ends is its client's business.
+            let service = service_fn(|request| handle(&shared, request));
+            // Errors of a connection are visible to its client.
             let _ = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(HEADERS)
+                .header_read_timeout(HEADER_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
         });
@@ -105,24 +108,24 @@ struct Shared {
     quiet: bool,
 }
 
-async fn answer(
+async fn handle(
     shared: &Shared,
     request: hyper::Request<hyper::body::Incoming>,
 ) -> Result<hyper::Response<forward::Body>, Infallible> {
-    let began = Instant::now();
+    let started = Instant::now();
     let (method, target) = (request.method().clone(), request.uri().to_string());
     let origin = shared.guard.allowed_origin(request.headers());
-    let mut answer = match shared.guard.judge(&request) {
-        Err(refused) => forward::told(refused.0, refused.1),
+    let mut response = match shared.guard.check(&request) {
+        Err((status, message)) => forward::error_response(status, message),
         Ok(()) if origin.is_some() && method == http::Method::OPTIONS => guard::preflight(request.headers()),
         Ok(()) => shared.forward.send(request).await,
     };
     if let Some(origin) = origin {
-        guard::share(answer.headers_mut(), origin);
+        guard::add_cors_headers(response.headers_mut(), origin);
     }
     if !shared.quiet {
-        let (status, took) = (answer.status().as_u16(), began.elapsed().as_millis());
-        eprintln!("{method} {target} {status} {took} ms");
+        let (status, elapsed) = (response.status().as_u16(), started.elapsed().as_millis());
+        eprintln!("{method} {target} {status} {elapsed} ms");
     }
-    Ok(answer)
+    Ok(response)
 }

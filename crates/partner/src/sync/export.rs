@@ -1,4 +1,4 @@
-//! The copy as a file for other programs, whole or as it was before.
+//! Exports the copy to NDJSON or CSV. The file is replaced only when it is complete.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::store::{COLUMNS, Store, cells};
 use crate::failure::Failure;
 use crate::file::NewFile;
 
-/// A line of JSON for each report, as the service gives it.
+/// Writes each report as a line of JSON, as the service returned it.
 pub(super) fn ndjson(store: &Store, path: &Path) -> Result<(), Failure> {
     let mut file = NewFile::replacing(path)?;
     store.each(|json| {
@@ -18,20 +18,23 @@ pub(super) fn ndjson(store: &Store, path: &Path) -> Result<(), Failure> {
     file.replace()
 }
 
-/// A line for each report, and the names of the columns before them.
-pub(super) fn csv(store: &Store, path: &Path) -> Result<(), Failure> {
+/// Writes a header row and a row for each report, in UTF-8 with a byte-order mark.
+pub(super) fn csv(store: &Store, path: &Path, separator: u8) -> Result<(), Failure> {
     let mut file = NewFile::replacing(path)?;
-    let written = |error: csv::Error| Failure::Failed(format!("{}: {error}", path.display()));
+    let failed = |error: csv::Error| Failure::Failed(format!("{}: {error}", path.display()));
     let line = |cells: Vec<String>| -> Result<Vec<u8>, Failure> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(cells).map_err(written)?;
+        let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(Vec::new());
+        writer.write_record(cells).map_err(failed)?;
         writer
             .into_inner()
             .map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
     };
+    // Excel takes a file without this mark for the system's code page.
+    file.write(b"\xef\xbb\xbf")?;
     file.write(&line(COLUMNS.map(|(name, _)| name.to_owned()).to_vec())?)?;
     store.each(|json| {
-        let report = serde_json::from_str(json).map_err(|error| Failure::Failed(format!("the copy: {error}")))?;
+        let report =
+            serde_json::from_str(json).map_err(|error| Failure::Failed(format!("failed to read the copy: {error}")))?;
         let cells = cells(&report).into_iter().map(|cell| match cell {
             Cell::Text(text) => text,
             Cell::Integer(number) => number.to_string(),

@@ -1,4 +1,4 @@
-//! `partner sync`: a copy of all reports on this machine, kept up to date.
+//! `partner sync`: keeps a local copy of all reports up to date.
 
 mod export;
 mod store;
@@ -18,45 +18,70 @@ use crate::failure::Failure;
 use crate::profile::Connect;
 use store::Store;
 
-/// What the help says at its end.
+/// The end of the help text.
 pub const EXAMPLES: &str = "\
-The first run fetches everything, cancelled reports too. Each later one fetches what was published, archived, cancelled or otherwise
-changed since. A report is there once, as it was seen last. An interrupted run goes on where it was when it is started again.
-A file of NDJSON or CSV is written anew when a run is complete; what is known meanwhile is in a database beside it (FILE.sync).
+The first run fetches all reports, including cancelled ones. Each later run fetches the reports that changed since the last one. The \
+copy contains each report once, in its latest known state. An interrupted run resumes where it stopped. An NDJSON or CSV file is \
+rewritten when a run completes; until then the data is in a database beside it (FILE.sync).
 
 Examples:
   partner sync reports.sqlite
-  partner sync reports.ndjson --reserve 30      30 requests a minute are left to others
-  partner sync reports.csv --full               everything again";
+  partner sync reports.ndjson --reserve 30     leave 30 requests per minute
+  partner sync reports.csv --full              fetch everything again
+  partner sync reports.csv --separator semicolon    for a Turkish Excel";
 
 /// The arguments of `sync`.
 #[derive(Args, Debug)]
 pub struct SyncArgs {
-    /// The copy: .sqlite or .db, .ndjson or .jsonl, .csv
+    /// The file of the copy: .sqlite or .db, .ndjson or .jsonl, .csv
     pub file: PathBuf,
-    /// What it is [default: by its name]
+    /// The file format [default: from the file's extension]
     #[arg(long)]
     pub format: Option<Format>,
+    /// The separator of a CSV file; Excel splits at semicolons where the decimal separator is a comma
+    #[arg(long, value_enum, default_value_t = Separator::Comma)]
+    pub separator: Separator,
     /// Fetch everything again
     #[arg(long)]
     pub full: bool,
-    /// By how much a run reaches back before the beginning of the one before
+    /// How far a run reaches back before the start of the previous run
     #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = when::span)]
     pub overlap: Duration,
-    /// Requests of each minute's quota that are left to whatever else uses the key
+    /// Requests per minute that are left to other programs with the same key
     #[arg(long, value_name = "NUMBER", default_value_t = 6)]
     pub reserve: u32,
 }
 
-/// What the copy is.
+/// The file format of the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A database with a table `reports`
+    /// A SQLite database with a table `reports`
     Sqlite,
-    /// A line of JSON for each report
+    /// One line of JSON per report
     Ndjson,
-    /// A line for each report, for spreadsheets
+    /// One row per report, for spreadsheets
     Csv,
+}
+
+/// The separator of a CSV file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Separator {
+    /// ,
+    Comma,
+    /// ;
+    Semicolon,
+    /// A tab
+    Tab,
+}
+
+impl Separator {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Comma => b',',
+            Self::Semicolon => b';',
+            Self::Tab => b'\t',
+        }
+    }
 }
 
 impl Format {
@@ -75,7 +100,7 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
     let Some(format) = args.format.or_else(|| Format::of(path)) else {
         let path = path.display();
         return Err(Failure::Usage(format!(
-            "what is {path} to be? say --format sqlite, ndjson or csv"
+            "the format of {path} is unknown; pass --format sqlite, ndjson or csv"
         )));
     };
     let database = match format {
@@ -87,17 +112,14 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
         }
     };
     if format != Format::Sqlite && path.exists() && !database.exists() {
-        let path = path.display();
-        return Err(Failure::Refused(format!(
-            "{path} is there already, and is no copy that sync made"
-        )));
+        return Err(store::not_a_copy(path));
     }
     let client = connect.client()?;
-    let partner = client.get_health().send().answer().await?.partner.to_string();
+    let partner = client.get_health().send().response().await?.partner.to_string();
     let mut store = Store::open(&database, client.baseurl(), &partner)?;
     let checkpoint = match (args.full, store.checkpoint()?) {
-        (true, known) => known.anew(),
-        (false, known) => known,
+        (true, checkpoint) => checkpoint.restart(),
+        (false, checkpoint) => checkpoint,
     };
     let options = SyncOptions {
         overlap: args.overlap,
@@ -107,7 +129,7 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
     let mut batches = std::pin::pin!(partner_api_client::sync(&client, checkpoint, options));
     let (mut fetched, mut new, mut changed, mut complete) = (0, 0, 0, None);
     while let Some(batch) = batches.try_next().await? {
-        let stored = store.take(&batch)?;
+        let stored = store.apply(&batch)?;
         fetched += batch.reports.len();
         new += stored.new;
         changed += stored.changed;
@@ -118,12 +140,12 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
     match format {
         Format::Sqlite => {}
         Format::Ndjson => export::ndjson(&store, path)?,
-        Format::Csv => export::csv(&store, path)?,
+        Format::Csv => export::csv(&store, path, args.separator.byte())?,
     }
     let total = store.count()?;
     let at = complete.map(when::at).unwrap_or_default();
     let path = path.display().to_string();
-    Ok(Output::said(
+    Ok(Output::message(
         &format!("{path}: {total} reports, {new} new, {changed} changed; complete as of {at}"),
         &json!({
             "file": path, "reports": total, "fetched": fetched, "new": new, "changed": changed, "complete": at

@@ -24,12 +24,12 @@ async fn the_scenarios_pass_with_a_table_a_page_and_a_junit_report() {
     program
         .run(&[&OPEN[..], &reports].concat())
         .await
-        .failed(4, "nothing is overwritten");
+        .failed(4, "is not overwritten");
 }
 
 /// SVC-7
 #[tokio::test]
-async fn a_scenario_that_fails_is_exit_code_1_and_stands_in_the_reports() {
+async fn a_failed_scenario_is_exit_code_1_and_appears_in_the_reports() {
     let service = Service::start().await;
     let program = Program::new(&service, &BETA);
     let ran = program.run(&[&OPEN[..], &["--junit", "acceptance.xml"]].concat()).await;
@@ -40,7 +40,7 @@ async fn a_scenario_that_fails_is_exit_code_1_and_stands_in_the_reports() {
 }
 
 #[tokio::test]
-async fn a_live_key_records_nothing_unless_that_is_said() {
+async fn a_live_key_is_rejected_without_the_live_flag() {
     let service = Service::start().await;
-    Program::new(&service, &LIVE).run(&OPEN).await.failed(4, "say --live");
+    Program::new(&service, &LIVE).run(&OPEN).await.failed(4, "pass --live");
 }

@@ -1,4 +1,5 @@
-//! What stands between a partner and the service: its address stays while services come and go, and it loses connections.
+//! A TCP proxy between a partner and the service. Its address stays the same while the service is replaced, and it can drop
+//! connections.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +14,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// To the service of this address.
+    /// Starts a gateway to the service at this URL.
     pub async fn to(base_url: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let gateway = Self {
@@ -38,13 +39,13 @@ impl Gateway {
         gateway
     }
 
-    /// From now on to this one, or nowhere.
+    /// Sends new connections to this service, or drops them.
     pub fn point(&self, base_url: Option<&str>) {
         let address = base_url.map(|url| url.trim_start_matches("http://").to_owned());
         *self.target.lock().unwrap() = address;
     }
 
-    /// Breaks every connection, in whatever state it is.
+    /// Drops every open connection.
     pub fn cut(&self) {
         self.connections.lock().unwrap().abort_all();
     }

@@ -1,4 +1,4 @@
-//! The program `partner`, as a partner runs it, against a service of each test's own.
+//! Tests of the program `partner`. Each test starts its own service.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod certify;

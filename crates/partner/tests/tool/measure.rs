@@ -17,11 +17,11 @@ const FLAGS: [&str; 9] = [
 
 /// MEA-4, MEA-6
 #[tokio::test]
-async fn a_measurement_from_flags_keeps_its_decimals_and_is_given_an_id() {
+async fn a_measurement_from_flags_keeps_its_decimals_and_gets_an_id() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
-    let answer = program.json(&FLAGS).await;
-    assert_eq!(answer["data"]["status"], "applied");
+    let response = program.json(&FLAGS).await;
+    assert_eq!(response["data"]["status"], "applied");
     let raw = service
         .rows("SELECT convert_from(raw, 'UTF8') AS raw, external_id FROM measurements")
         .await;
@@ -35,7 +35,7 @@ async fn a_measurement_from_flags_keeps_its_decimals_and_is_given_an_id() {
 
 /// MEA-5, MEA-10, MEA-11
 #[tokio::test]
-async fn a_package_of_a_file_or_of_standard_input_is_sent_as_it_is() {
+async fn a_package_from_a_file_or_standard_input_is_sent_unchanged() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let package = "{ \"branch_code\":\"IZMIR-01\", \"plate\":\"34 ABC 123\",\n \"external_id\":\"M-1\", \
@@ -60,34 +60,37 @@ async fn a_package_of_a_file_or_of_standard_input_is_sent_as_it_is() {
     let mismatch = program
         .fed(&mut program.command(&["measure", "-"]), other.as_bytes())
         .await;
-    mismatch.failed(4, "was used for another package");
+    mismatch.failed(4, "was already used for another package");
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_told_before_anything_is_sent() {
+async fn invalid_arguments_are_reported_before_anything_is_sent() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let with = |point: &'static str| [&FLAGS[..], &["--point", point]].concat();
     program
         .run(&with("HANDBRAKE_LEFT=1,5"))
         .await
-        .failed(2, "write a dot for decimals: HANDBRAKE_LEFT=1.5");
+        .failed(2, "use a decimal point: HANDBRAKE_LEFT=1.5");
     program
         .run(&with("slip_front=1"))
         .await
         .failed(2, "SLIP_FRONT is given twice");
-    program.run(&["measure"]).await.failed(2, "what is to be sent?");
+    program.run(&["measure"]).await.failed(2, "a package is required");
     std::fs::write(program.path("half.json"), "{\"plate\":").unwrap();
-    program.run(&["measure", "half.json"]).await.failed(2, "no JSON object");
+    program
+        .run(&["measure", "half.json"])
+        .await
+        .failed(2, "ends unexpectedly");
+    program.run(&["measure", "none.json"]).await.failed(3, "none.json");
     assert_eq!(service.count("measurements").await, 0);
 }
 
 /// ERR-6
 #[tokio::test]
-async fn a_key_without_the_scope_is_refused_with_what_to_do() {
+async fn a_key_without_the_scope_is_rejected_with_a_remedy() {
     let service = Service::start().await;
-    Program::new(&service, &BETA)
-        .run(&FLAGS)
-        .await
-        .failed(4, "ask the operator to give the key this scope");
+    let ran = Program::new(&service, &BETA).run(&FLAGS).await;
+    ran.failed(4, "ask the operator for it");
+    assert_eq!(ran.stderr.matches("ask the operator").count(), 1, "{}", ran.stderr);
 }

@@ -38,13 +38,13 @@ async fn a_profile_is_added_with_its_secret_in_a_private_file_and_used() {
     let health = program.bare(&["health", "--json"]).output().await.unwrap();
     assert!(health.status.success(), "{health:?}");
     let again = program.fed(&mut program.bare(&add), ALPHA.secret.as_bytes()).await;
-    again.failed(4, "has a profile `sandbox`");
+    again.failed(4, "already has a profile `sandbox`");
     let other = program.bare(&["--profile", "sandbx", "health"]).output().await.unwrap();
     crate::program::Ran::from(other).failed(3, "did you mean `sandbox`?");
 }
 
 #[tokio::test]
-async fn a_secret_comes_from_a_program_a_variable_or_a_file_that_is_private() {
+async fn a_secret_comes_from_a_program_a_variable_or_a_private_file() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let add = |name: &str, more: &[&str]| {
@@ -65,7 +65,7 @@ async fn a_secret_comes_from_a_program_a_variable_or_a_file_that_is_private() {
     };
     fs::write(program.path("secret"), ALPHA.secret).unwrap();
     fs::set_permissions(program.path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
-    // What a keyring's program does.
+    // Like a keyring client, `cat` prints the secret.
     let command = ["--secret-command", "cat", "secret"];
     for (name, more) in [
         ("keyring", &command[..]),
@@ -93,7 +93,7 @@ async fn a_secret_comes_from_a_program_a_variable_or_a_file_that_is_private() {
 }
 
 #[tokio::test]
-async fn without_any_key_the_way_to_one_is_told() {
+async fn without_a_key_the_error_names_the_command_that_adds_one() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let nothing = program.bare(&["health"]).output().await.unwrap();
@@ -102,7 +102,7 @@ async fn without_any_key_the_way_to_one_is_told() {
 
 /// ERR-3, ERR-4
 #[tokio::test]
-async fn a_key_that_is_refused_is_exit_code_4_and_no_message_repeats_the_secret() {
+async fn a_rejected_key_is_exit_code_4_and_no_message_contains_the_secret() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let mut wrong = program.command(&["health"]);
@@ -111,12 +111,12 @@ async fn a_key_that_is_refused_is_exit_code_4_and_no_message_repeats_the_secret(
     ran.failed(4, "invalid_signature");
     let mut misread = program.command(&["health"]);
     let ran = crate::program::Ran::from(misread.env("PARTNER_SECRET", "not a secret").output().await.unwrap());
-    ran.failed(2, "a secret has 32 characters");
+    ran.failed(2, "a secret must have 32 characters");
     assert!(!ran.stderr.contains("not a secret"));
 }
 
 #[tokio::test]
-async fn a_sandboxs_file_is_a_profile_of_each_of_its_partners() {
+async fn a_sandbox_json_selects_one_of_its_partners() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let manifest = json!({
@@ -136,5 +136,39 @@ async fn a_sandboxs_file_is_a_profile_of_each_of_its_partners() {
         .output()
         .await
         .unwrap();
-    crate::program::Ran::from(beta).failed(3, "it has alpha");
+    crate::program::Ran::from(beta).failed(3, "its partners are alpha");
+}
+
+#[tokio::test]
+async fn a_wrong_url_or_file_is_named_before_anything_is_sent() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let doubled = format!("{}/api/v1/partner", service.base_url);
+    program
+        .run(&["--base-url", &doubled, "health"])
+        .await
+        .failed(2, "must not end with /api/v1/partner");
+    program
+        .run(&["--base-url", "127.0.0.1:9", "health"])
+        .await
+        .failed(2, "must begin with http:// or https://");
+    program
+        .run(&["--sandbox", "nope.json", "health"])
+        .await
+        .failed(3, "nope.json");
+}
+
+/// Notepad and PowerShell write such files.
+#[tokio::test]
+async fn a_secret_file_with_a_byte_order_mark_or_in_utf_16_is_read() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let line = format!("\u{feff}{}\r\n", ALPHA.secret);
+    let utf16: Vec<u8> = line.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [line.into_bytes(), utf16] {
+        fs::write(program.path("secret"), bytes).unwrap();
+        fs::set_permissions(program.path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+        let ran = program.run(&["--secret-file", "secret", "health"]).await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
 }

@@ -1,4 +1,4 @@
-//! The program `partner` with a folder of its own and a key in its environment.
+//! Runs the program `partner` in a temporary folder with a key in its environment.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -29,11 +29,11 @@ impl Ran {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 
-    /// Asserts that it failed with this code, with these words on standard error and nothing on standard output.
+    /// Asserts that the command failed with this code, printed this text to standard error, and nothing to standard output.
     #[track_caller]
-    pub fn failed(&self, code: i32, words: &str) {
+    pub fn failed(&self, code: i32, text: &str) {
         assert_eq!((self.code, self.stdout.as_str()), (code, ""), "{}", self.stderr);
-        assert!(self.stderr.contains(words), "{words:?} is not in {:?}", self.stderr);
+        assert!(self.stderr.contains(text), "{text:?} is not in {:?}", self.stderr);
     }
 }
 
@@ -64,7 +64,7 @@ impl Program {
         self.folder.path().join(name)
     }
 
-    /// The program without a key and without this machine's environment.
+    /// Returns the program without a key and without this machine's environment.
     pub fn bare(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_partner"));
         command
@@ -78,7 +78,7 @@ impl Program {
         command
     }
 
-    /// The program, with the key in its environment.
+    /// Returns the program with the key in its environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.bare(arguments);
         command
@@ -96,7 +96,7 @@ impl Program {
         self.run(&[arguments, &["--json"]].concat()).await.json()
     }
 
-    /// With this on standard input.
+    /// Runs a command with this text on standard input.
     pub async fn fed(&self, command: &mut Command, input: &[u8]) -> Ran {
         let mut child = command
             .stdin(Stdio::piped())
@@ -104,7 +104,7 @@ impl Program {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // One that refuses its arguments may be gone by now.
+        // A program that rejects its arguments may have ended already.
         if let Err(error) = child.stdin.take().unwrap().write_all(input).await {
             assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe, "{error}");
         }

@@ -23,23 +23,23 @@ async fn start(program: &Program, more: &[&str]) -> Running {
         .read_line(&mut line)
         .await
         .unwrap();
-    let told: Value = serde_json::from_str(&line).unwrap();
+    let started: Value = serde_json::from_str(&line).unwrap();
     Running {
-        address: told["address"].as_str().unwrap().to_owned(),
+        address: started["address"].as_str().unwrap().to_owned(),
         _child: child,
     }
 }
 
 impl Running {
-    /// Sends these bytes, and reads until the connection ends.
+    /// Sends these bytes and reads until the connection is closed.
     async fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address.trim_start_matches("http://"))
             .await
             .unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
     }
 
     fn host(&self) -> &str {
@@ -49,12 +49,12 @@ impl Running {
 
 /// SIG-3, SIG-4
 #[tokio::test]
-async fn what_cannot_sign_is_signed_for_byte_by_byte() {
+async fn requests_are_signed_and_forwarded_byte_for_byte() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let proxy = start(&program, &[]).await;
     let host = proxy.host();
-    // Spellings that a library would tidy up on the way: each would then be signed as something else than was sent.
+    // A library that normalized these targets would sign something other than what was sent.
     for (target, status) in [
         ("/api/v1/partner/health", 200),
         ("/api/v1/partner/inspections?limit=2&&status=published", 200),
@@ -73,37 +73,40 @@ async fn what_cannot_sign_is_signed_for_byte_by_byte() {
         ("/api/v1/partner/health/", 404),
         ("/openapi.json", 200),
     ] {
-        let answer = proxy
+        let response = proxy
             .raw(&format!(
                 "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
             ))
             .await;
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answer}");
         assert!(
-            answer.to_lowercase().contains("\r\nx-request-id: "),
-            "{target}: {answer}"
+            response.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{target}: {response}"
+        );
+        assert!(
+            response.to_lowercase().contains("\r\nx-request-id: "),
+            "{target}: {response}"
         );
     }
 }
 
 /// MEA-5
 #[tokio::test]
-async fn a_body_arrives_as_it_was_sent_and_a_file_comes_back_whole() {
+async fn a_body_arrives_unchanged_and_a_file_is_returned_whole() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let proxy = start(&program, &[]).await;
     let http = reqwest::Client::new();
     let package = "{\"branch_code\":\"IZMIR-01\",\n \"plate\":\"34 ABC 123\", \"measurements\":{\"SLIP_FRONT\":1.50}} ";
-    let answer = http
+    let response = http
         .post(format!("{}/api/v1/partner/test-line/measurements", proxy.address))
         .header("content-type", "application/json")
-        // What an earlier try has left in the tool is replaced.
+        // The proxy replaces an old signature.
         .header("x-partner-signature", "sha256=old")
         .body(package)
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), StatusCode::CREATED);
+    assert_eq!(response.status(), StatusCode::CREATED);
     let raw = service
         .rows("SELECT convert_from(raw, 'UTF8') AS raw FROM measurements")
         .await;
@@ -122,7 +125,7 @@ async fn a_body_arrives_as_it_was_sent_and_a_file_comes_back_whole() {
 }
 
 #[tokio::test]
-async fn a_foreign_host_and_a_foreign_page_get_nothing_signed() {
+async fn requests_with_a_foreign_host_or_origin_are_not_signed() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let proxy = start(&program, &["--allow-origin", "https://tools.example.org"]).await;
@@ -134,14 +137,14 @@ async fn a_foreign_host_and_a_foreign_page_get_nothing_signed() {
         ("sec-fetch-site", "cross-site", 403),
         ("origin", "https://tools.example.org", 200),
     ] {
-        let answer = http.get(&url).header(name, value).send().await.unwrap();
-        assert_eq!(answer.status().as_u16(), status, "{name}: {value}");
-        let shared = answer
+        let response = http.get(&url).header(name, value).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{name}: {value}");
+        let allowed = response
             .headers()
             .get("access-control-allow-origin")
             .map(|origin| origin.to_str().unwrap().to_owned());
         let expected = (status == 200).then(|| value.to_owned());
-        assert_eq!(shared, expected, "{name}: {value}");
+        assert_eq!(allowed, expected, "{name}: {value}");
     }
     let preflight = http
         .request(reqwest::Method::OPTIONS, &url)
@@ -153,22 +156,25 @@ async fn a_foreign_host_and_a_foreign_page_get_nothing_signed() {
         .unwrap();
     assert_eq!(preflight.status(), StatusCode::NO_CONTENT);
     assert_eq!(preflight.headers()["access-control-allow-methods"], "POST");
-    // Only the two that were allowed to, and of these one, were passed on.
+    // Only the GET from the allowed origin was forwarded.
     assert_eq!(service.stats().queued + service.stats().written, 1);
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_is_a_502_that_says_so() {
+async fn an_unreachable_service_is_a_502_with_the_reason() {
     let service = Service::start().await;
     let program = Program::at("http://127.0.0.1:1", &ALPHA);
     let proxy = start(&program, &[]).await;
-    let answer = reqwest::get(format!("{}/api/v1/partner/health", proxy.address))
+    let response = reqwest::get(format!("{}/api/v1/partner/health", proxy.address))
         .await
         .unwrap();
-    assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
-    let body: Value = answer.json().await.unwrap();
+    assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
+    let body: Value = response.json().await.unwrap();
     assert!(
-        body["error"]["message"].as_str().unwrap().contains("not reached"),
+        body["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("failed to reach the service"),
         "{body}"
     );
     drop(service);

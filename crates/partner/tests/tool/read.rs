@@ -3,12 +3,14 @@ use std::fs;
 use partner_api_tests::fixture::{inspections, partners};
 use partner_api_tests::{ALPHA, BETA, GAMMA, Service};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use crate::program::Program;
 
 /// SVC-6
 #[tokio::test]
-async fn health_says_who_one_is_and_whether_the_clock_agrees() {
+async fn health_shows_the_partner_and_whether_the_clock_agrees() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let health = program.json(&["health"]).await;
@@ -55,7 +57,7 @@ async fn organizations_and_branches_are_listed_by_name() {
 
 /// REP-1
 #[tokio::test]
-async fn reports_are_listed_with_filters_over_as_many_pages_as_it_takes() {
+async fn reports_are_listed_with_filters_across_all_pages() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let all = program.json(&["inspections", "list", "--limit", "0"]).await;
@@ -88,20 +90,106 @@ async fn reports_are_listed_with_filters_over_as_many_pages_as_it_takes() {
         .failed(2, "2026-12-01T00:00:00+03:00");
 }
 
+/// REP-1
+#[tokio::test]
+async fn reports_are_listed_by_change_number_and_vin() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let list = async |filter: &[&str]| -> Vec<serde_json::Value> {
+        let list = ["inspections", "list", "--limit", "0"];
+        program
+            .json(&[&list[..], filter].concat())
+            .await
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let changed = list(&["--updated-from", "2000-01-01T00:00:00Z"]).await;
+    assert!(
+        changed.iter().any(|report| report["id"] == inspections::CANCELLED),
+        "{changed:?}"
+    );
+    assert!(list(&["--updated-to", "2000-01-01T00:00:00Z"]).await.is_empty());
+    let number = changed[0]["report_number"].as_str().unwrap();
+    let found = list(&["--updated-from", "2000-01-01T00:00:00Z", "--report-number", number]).await;
+    assert_eq!(found, [changed[0].clone()]);
+    assert!(list(&["--vin", "NONE"]).await.is_empty());
+    assert_eq!(
+        list(&["--status", "CANCELLED"]).await,
+        list(&["--status", "cancelled"]).await
+    );
+    let unknown = program.run(&["inspections", "list", "--status", "draft"]).await;
+    unknown.failed(2, "[possible values: published, archived, cancelled]");
+}
+
+/// Answers each connection with the next of these responses, and further ones not at all.
+async fn scripted(responses: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        let mut responses = responses.iter();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            if let Some(response) = responses.next() {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(response.as_bytes()).await;
+            } else {
+                open.push(stream);
+            }
+        }
+    });
+    base_url
+}
+
+#[tokio::test]
+async fn a_wait_for_the_quota_is_announced() {
+    let base_url = scripted(&[
+        "HTTP/1.1 429 x\r\nretry-after: 1\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 200 x\r\nconnection: close\r\n\r\n{\"data\":[]}",
+    ])
+    .await;
+    let ran = Program::at(&base_url, &ALPHA).run(&["orgs"]).await;
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (0, "the quota is used up; waiting 1 s\n")
+    );
+}
+
+/// SVC-7
+#[tokio::test]
+async fn the_scenarios_end_if_a_service_does_not_respond() {
+    let base_url = scripted(&[]).await;
+    let certify = [
+        "certify",
+        "--branch",
+        "A",
+        "--plate",
+        "34 ABC 123",
+        "--timeout",
+        "300ms",
+        "--json",
+    ];
+    let ran = Program::at(&base_url, &ALPHA).run(&certify).await;
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let outcomes: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(outcomes.as_array().unwrap().len(), 6, "{outcomes}");
+}
+
 /// ERR-8
 #[tokio::test]
-async fn what_is_not_there_is_exit_code_3_with_the_request_id() {
+async fn an_unknown_report_is_exit_code_3_with_the_request_id() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let missing = program.run(&["inspections", "get", inspections::UNKNOWN]).await;
-    missing.failed(3, "(request id ");
+    missing.failed(3, "(request ID ");
     let missing = program
         .run(&["inspections", "get", inspections::UNKNOWN, "--json"])
         .await;
     assert_eq!((missing.code, missing.stdout.as_str()), (3, ""));
-    let told: serde_json::Value = serde_json::from_str(&missing.stderr).unwrap();
-    assert_eq!(told["error"]["code"], "not_found");
-    assert!(told["error"]["request_id"].is_string());
+    let failure: serde_json::Value = serde_json::from_str(&missing.stderr).unwrap();
+    assert_eq!(failure["error"]["code"], "not_found");
+    assert!(failure["error"]["request_id"].is_string());
 }
 
 #[tokio::test]
@@ -118,29 +206,29 @@ async fn a_report_is_shown_with_its_forms() {
 }
 
 #[tokio::test]
-async fn a_pdf_is_written_whole_and_over_nothing() {
+async fn a_pdf_is_written_whole_and_overwrites_no_file() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let pdf = ["inspections", "pdf", inspections::PUBLISHED, "--output", "report.pdf"];
-    let told = program.json(&pdf).await;
+    let output = program.json(&pdf).await;
     let written = fs::read(program.path("report.pdf")).unwrap();
     assert!(written.starts_with(b"%PDF-1.7 report"));
-    assert_eq!(told["bytes"], written.len());
+    assert_eq!(output["bytes"], written.len());
     fs::write(program.path("report.pdf"), "mine").unwrap();
-    program.run(&pdf).await.failed(4, "nothing is overwritten");
+    program.run(&pdf).await.failed(4, "is not overwritten");
     assert_eq!(fs::read(program.path("report.pdf")).unwrap(), b"mine");
-    // What failed leaves nothing behind.
+    // A failed download leaves no file behind.
     let none = ["inspections", "pdf", inspections::ARCHIVED, "--output", "none.pdf"];
     program.run(&none).await.failed(3, "not_found");
     assert_eq!(fs::read_dir(program.folder.path()).unwrap().count(), 1);
 }
 
 #[tokio::test]
-async fn photos_are_fetched_into_a_folder_and_not_twice() {
+async fn photos_are_downloaded_once() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let photos = ["inspections", "photos", inspections::PUBLISHED, "--into", "photos"];
-    // The fixture's rows name other sizes than its objects have.
+    // The sizes in the fixture's rows differ from those of its objects.
     service
         .db
         .batch_execute(
@@ -168,7 +256,7 @@ async fn photos_are_fetched_into_a_folder_and_not_twice() {
     let before = modified();
     program.json(&photos).await;
     assert_eq!(modified(), before);
-    // One of another size is somebody else's.
+    // A file of another size is not one of these photos.
     fs::write(program.path(files[0]), "mine").unwrap();
-    program.run(&photos).await.failed(4, "nothing is overwritten");
+    program.run(&photos).await.failed(4, "is not overwritten");
 }

@@ -7,7 +7,7 @@ const LIST: &str = "/api/v1/partner/inspections?status=published&limit=2";
 
 /// SIG-2
 #[tokio::test]
-async fn the_curl_command_is_ready_to_run_and_holds_no_secret() {
+async fn the_curl_command_is_ready_to_run_and_contains_no_secret() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"SLIP_FRONT":1}}"#;
@@ -18,12 +18,12 @@ async fn the_curl_command_is_ready_to_run_and_holds_no_secret() {
         let signed = program.json(arguments).await;
         let curl = signed["curl"].as_str().unwrap();
         assert!(!signed.to_string().contains(ALPHA.secret));
-        let answer = Command::new("sh")
+        let response = Command::new("sh")
             .args(["-c", &format!("{curl} --fail-with-body -s")])
             .output()
             .await
             .unwrap();
-        assert!(answer.status.success(), "{curl}\n{answer:?}");
+        assert!(response.status.success(), "{curl}\n{response:?}");
     }
 }
 
@@ -49,12 +49,12 @@ async fn each_step_of_a_signature_is_shown() {
     program
         .run(&["sign", "GET", "/health"])
         .await
-        .failed(2, "begins with /api/v1/partner");
+        .failed(2, "begin with /api/v1/partner");
 }
 
-/// ERR-4: from the request that was refused to the line that is wrong.
+/// ERR-4
 #[tokio::test]
-async fn what_a_partners_code_signed_is_laid_beside_the_services_answer() {
+async fn explain_finds_the_wrong_line_from_the_services_response() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     let signed = program.json(&["sign", "GET", LIST]).await;
@@ -69,12 +69,12 @@ async fn what_a_partners_code_signed_is_laid_beside_the_services_answer() {
         .as_str()
         .unwrap()
         .replace(signed["headers"][3][1].as_str().unwrap(), &wrong);
-    let answer = Command::new("sh")
+    let response = Command::new("sh")
         .args(["-c", &format!("{curl} -s")])
         .output()
         .await
         .unwrap();
-    std::fs::write(program.path("answer.json"), &answer.stdout).unwrap();
+    std::fs::write(program.path("response.json"), &response.stdout).unwrap();
     let explained = program
         .run(&[
             "explain",
@@ -83,10 +83,10 @@ async fn what_a_partners_code_signed_is_laid_beside_the_services_answer() {
             "--canonical",
             "mine.txt",
             "--server",
-            "answer.json",
+            "response.json",
         ])
         .await;
-    assert_eq!(explained.code, 0, "{}", explained.stderr);
+    assert_eq!(explained.code, 1, "{}", explained.stderr);
     assert!(
         explained.stdout.contains("line 3, CANONICAL_QUERY differs"),
         "{}",
@@ -97,14 +97,14 @@ async fn what_a_partners_code_signed_is_laid_beside_the_services_answer() {
         "{}",
         explained.stdout
     );
-    // The signature alone, with the service's answer.
+    // With only the signature and the service's response.
     let explained = program
         .run(&[
             "explain",
             "GET",
             LIST,
             "--server",
-            "answer.json",
+            "response.json",
             "--signature",
             "sha256=00",
         ])

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::Program;
 
-/// The ids that partners of these keys may list, with their states.
+/// The IDs of the reports that the program's key can list, with their states.
 async fn visible(program: &Program) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for status in ["published", "archived", "cancelled"] {
@@ -35,26 +35,29 @@ fn copied(program: &Program) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_copy_has_every_report_once_whatever_its_status() {
+async fn a_copy_contains_every_report_of_any_status_once() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
-    let told = program.json(&["sync", "reports.ndjson"]).await;
+    let first = program.json(&["sync", "reports.ndjson"]).await;
     let all = visible(&program).await;
     assert_eq!(copied(&program), all);
-    assert_eq!((&told["reports"], &told["new"]), (&all.len().into(), &all.len().into()));
-    // Again: nothing is new, nothing is there twice, and of what has not changed nothing is asked for.
+    assert_eq!(
+        (&first["reports"], &first["new"]),
+        (&all.len().into(), &all.len().into())
+    );
+    // A second run finds nothing new, copies nothing twice, and does not fetch unchanged reports.
     let again = program.json(&["sync", "reports.ndjson", "--overlap", "0"]).await;
     assert_eq!((&again["new"], &again["changed"]), (&0.into(), &0.into()));
-    assert!(again["fetched"].as_u64() < told["fetched"].as_u64(), "{again} {told}");
+    assert!(again["fetched"].as_u64() < first["fetched"].as_u64(), "{again} {first}");
     assert_eq!(copied(&program), all);
 }
 
 #[tokio::test]
-async fn what_was_published_archived_or_cancelled_since_is_in_the_next_copy() {
+async fn newly_published_archived_and_cancelled_reports_are_in_the_next_copy() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     program.json(&["sync", "reports.ndjson"]).await;
-    // Published long ago, so that no window of time has them; and a new one.
+    // Changes two reports that were published long ago, and publishes a new one.
     service
         .db
         .batch_execute(&format!(
@@ -67,13 +70,13 @@ async fn what_was_published_archived_or_cancelled_since_is_in_the_next_copy() {
         ))
         .await
         .unwrap();
-    let told = program.json(&["sync", "reports.ndjson"]).await;
-    assert_eq!((&told["new"], &told["changed"]), (&1.into(), &2.into()), "{told}");
+    let second = program.json(&["sync", "reports.ndjson"]).await;
+    assert_eq!((&second["new"], &second["changed"]), (&1.into(), &2.into()), "{second}");
     assert_eq!(copied(&program), visible(&program).await);
 }
 
 #[tokio::test]
-async fn a_database_has_columns_and_a_spreadsheet_the_same() {
+async fn a_database_and_a_csv_file_have_the_same_columns() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     program.json(&["sync", "reports.sqlite"]).await;
@@ -101,19 +104,19 @@ async fn a_database_has_columns_and_a_spreadsheet_the_same() {
 }
 
 #[tokio::test]
-async fn a_copy_takes_nobodys_place_and_mixes_nobodys_reports() {
+async fn a_copy_overwrites_no_other_file_and_belongs_to_one_partner() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);
     fs::write(program.path("mine.ndjson"), "mine").unwrap();
     program
         .run(&["sync", "mine.ndjson"])
         .await
-        .failed(4, "no copy that sync made");
+        .failed(4, "not a copy made by partner sync");
     fs::write(program.path("mine.sqlite"), "mine, and no database").unwrap();
     program
         .run(&["sync", "mine.sqlite"])
         .await
-        .failed(4, "no copy that sync made");
+        .failed(4, "not a copy made by partner sync");
     rusqlite::Connection::open(program.path("other.db"))
         .unwrap()
         .execute_batch("CREATE TABLE mine (a)")
@@ -121,7 +124,7 @@ async fn a_copy_takes_nobodys_place_and_mixes_nobodys_reports() {
     program
         .run(&["sync", "other.db"])
         .await
-        .failed(4, "no copy that sync made");
+        .failed(4, "not a copy made by partner sync");
     assert_eq!(fs::read(program.path("mine.ndjson")).unwrap(), b"mine");
     program.json(&["sync", "reports.sqlite"]).await;
     let mut other = program.command(&["sync", "reports.sqlite"]);
@@ -129,11 +132,11 @@ async fn a_copy_takes_nobodys_place_and_mixes_nobodys_reports() {
     crate::program::Ran::from(other.output().await.unwrap()).failed(4, "use another file");
 }
 
-/// The state is committed with each page: a run that is killed loses none of it.
+/// The state is committed with each page, so a killed run loses none of it.
 #[tokio::test]
-async fn a_run_that_is_killed_goes_on_where_it_was() {
+async fn a_killed_run_resumes_where_it_stopped() {
     let service = Service::start().await;
-    // More than two pages, at a minute's quota that ends in their midst.
+    // More pages than the key's quota for one minute allows.
     let base = format!("SELECT * FROM inspections WHERE id = '{}'", inspections::ARCHIVED);
     let columns: Vec<String> = service
         .rows(
@@ -155,7 +158,7 @@ async fn a_run_that_is_killed_goes_on_where_it_was() {
         ))
         .await
         .unwrap();
-    // Health, organizations, one page; then it waits for its quota.
+    // After three requests the program waits for its quota.
     let program = Program::new(&service, &THREE_A_MINUTE);
     let mut child = program
         .command(&["sync", "reports.ndjson", "--reserve", "0"])
@@ -178,9 +181,9 @@ async fn a_run_that_is_killed_goes_on_where_it_was() {
 
     let alpha = Program::new(&service, &ALPHA);
     let mut again = alpha.command(&["sync", "reports.ndjson", "--json"]);
-    let told = crate::program::Ran::from(again.current_dir(program.folder.path()).output().await.unwrap()).json();
+    let second = crate::program::Ran::from(again.current_dir(program.folder.path()).output().await.unwrap()).json();
     let all = visible(&alpha).await;
-    assert_eq!(told["new"].as_i64().unwrap(), all.len() as i64 - before, "{told}");
-    assert_eq!(told["fetched"], told["new"], "{told}");
+    assert_eq!(second["new"].as_i64().unwrap(), all.len() as i64 - before, "{second}");
+    assert_eq!(second["fetched"], second["new"], "{second}");
     assert_eq!(copied(&program), all);
 }

@@ -1,5 +1,6 @@
-//! `partner measure --watch`, killed at random while files arrive, connections break and the service is replaced. The moments
-//! are drawn from a fixed seed; script/watch-trial does the same for as long as one likes, with the real programs.
+//! Kills `partner measure --watch` at random while files arrive, connections break and the service is replaced.
+//!
+//! The times come from a fixed seed. `script/watch-trial` does the same with the real programs for as long as you like.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,12 +20,12 @@ use crate::watch::{ONCE, names, package};
 const FILES: usize = 60;
 const SEED: u64 = 20_261_122;
 
-fn moment(random: &mut StdRng, most: u64) -> Duration {
-    Duration::from_millis(random.random_range(5..most))
+fn random_pause(random: &mut StdRng, max: u64) -> Duration {
+    Duration::from_millis(random.random_range(5..max))
 }
 
-/// Puts files into the folder, as devices do: by renaming, or written there in two halves with a rest between; half of them
-/// with an id of their own; under names that come again.
+/// Writes files to the folder as devices do. Half of them are renamed into it, the others are written there in two parts with a
+/// pause. Half of them have an `external_id`, and their names repeat.
 async fn devices(folder: &Path, mut random: StdRng) {
     for number in 0..FILES {
         let mut package = package(&format!("D-{number}"));
@@ -32,7 +33,7 @@ async fn devices(folder: &Path, mut random: StdRng) {
             package = package.replacen('{', &format!(r#"{{"external_id":"own-{number}","#), 1);
         }
         let path = folder.join(format!("result-{}.json", number % 7));
-        // A device that uses a name again waits until the file before is taken.
+        // A device that reuses a name waits until the previous file has been claimed.
         while path.exists() {
             sleep(Duration::from_millis(20)).await;
         }
@@ -44,16 +45,16 @@ async fn devices(folder: &Path, mut random: StdRng) {
             let half = random.random_range(1..package.len());
             let mut file = fs::File::create(&path).unwrap();
             file.write_all(&package.as_bytes()[..half]).unwrap();
-            sleep(moment(&mut random, 900)).await;
+            sleep(random_pause(&mut random, 900)).await;
             file.write_all(&package.as_bytes()[half..]).unwrap();
         }
-        sleep(moment(&mut random, 100)).await;
+        sleep(random_pause(&mut random, 100)).await;
     }
 }
 
 /// MEA-5, MEA-10, MEA-16, SVC-2
 #[tokio::test]
-async fn a_watch_that_is_killed_at_random_records_every_file_exactly_once() {
+async fn a_watch_killed_at_random_records_every_file_exactly_once() {
     let mut service = Service::start().await;
     let gateway = Gateway::to(&service.base_url).await;
     let program = Program::at(&gateway.base_url, &ALPHA);
@@ -73,7 +74,7 @@ async fn a_watch_that_is_killed_at_random_records_every_file_exactly_once() {
             .spawn()
             .unwrap();
         for _ in 0..random.random_range(1..4) {
-            sleep(moment(&mut random, 300)).await;
+            sleep(random_pause(&mut random, 300)).await;
             gateway.cut();
         }
         if random.random_bool(0.3) {
@@ -84,7 +85,7 @@ async fn a_watch_that_is_killed_at_random_records_every_file_exactly_once() {
             gateway.point(Some(&service.base_url));
             replaced += 1;
         }
-        sleep(moment(&mut random, 400)).await;
+        sleep(random_pause(&mut random, 400)).await;
         child.kill().await.unwrap();
         kills += 1;
     }
@@ -107,7 +108,7 @@ async fn a_watch_that_is_killed_at_random_records_every_file_exactly_once() {
     let expected: BTreeMap<_, _> = (0..FILES).map(|number| (format!("D-{number}"), 1)).collect();
     assert_eq!(recorded, expected, "seed {SEED}, {kills} kills, {replaced} services");
     assert_eq!(names(&program, "sent").len(), 2 * FILES);
-    for folder in ["", "sending", "refused"] {
+    for folder in ["", "sending", "rejected"] {
         assert_eq!(names(&program, folder), [""; 0], "{folder}");
     }
 }

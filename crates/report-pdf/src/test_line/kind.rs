@@ -1,7 +1,8 @@
-//! What a point's code says of its value: which device measures it, and what it is compared with.
+//! The kind and the class of a value, derived from its point's code.
 
 use super::row::Row;
 
+/// The kind of device that measures a value.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Power,
@@ -60,17 +61,16 @@ impl Kind {
         }
         match self {
             Kind::Brake => {
-                "Toplam: aksın iki tekerleğinin kuvveti birlikte. Fark: zayıf tarafın güçlü taraftan eksiği, güçlü tarafın \
-                 yüzdesi olarak."
+                "Toplam: akstaki iki tekerleğin toplam fren kuvveti. Fark: iki taraf arasındaki farkın güçlü tarafa oranı (%)."
             }
-            Kind::Suspension => "Fark: zayıf tarafın güçlü taraftan eksiği, güçlü tarafın yüzdesi olarak.",
-            Kind::Power => "Oran: ölçülen güç, aracın kayıtlı fabrika gücünün yüzdesi olarak.",
+            Kind::Suspension => "Fark: iki taraf arasındaki farkın güçlü tarafa oranı (%).",
+            Kind::Power => "Oran: ölçülen gücün, aracın kayıtlı fabrika gücüne oranı (%).",
             Kind::Slip | Kind::Other => "",
         }
     }
 
-    /// How far the scale of a class goes at least.
-    pub(super) fn least(self, class: Class, unit: Option<&str>) -> f64 {
+    /// The minimum end of the scale of a class.
+    pub(super) fn min_end(self, class: Class, unit: Option<&str>) -> f64 {
         match (self, class, unit) {
             (_, Class::Difference, _) => 50.0,
             (Kind::Slip, ..) => 10.0,

@@ -1,4 +1,4 @@
-//! The test line's values, device by device and axle by axle, each on a scale with its limits.
+//! The values of a test line, grouped by kind and axle, each on a scale with its limits.
 
 mod kind;
 mod row;
@@ -6,9 +6,10 @@ mod row;
 use serde::Serialize;
 
 use self::kind::Kind;
-use self::row::{Row, alike, name};
+use self::row::{Row, comparable, name};
 use crate::layout::{self, Run};
 use crate::report::{Device, Source};
+use crate::view::not_inspected;
 use crate::{Form, Point, format};
 
 /// A test-line form as the template draws it.
@@ -16,31 +17,33 @@ use crate::{Form, Point, format};
 pub(crate) struct TestLine {
     pub(crate) title: String,
     note: String,
-    devices: Vec<Measured>,
-    /// Whether some values were written by hand.
+    devices: Vec<DeviceRow>,
+    /// Whether an inspector entered some of the values.
     has_manual: bool,
     groups: Vec<Group>,
+    /// The points that were not inspected, as a sentence; empty if there are none.
+    not_inspected: String,
 }
 
 /// A device's measurement.
 #[derive(Serialize)]
-struct Measured {
-    /// Its number among several; empty where it is the only one.
+struct DeviceRow {
+    /// The label of one of several devices; empty for the only one.
     number: String,
     serial: String,
     measured_at: String,
     applied_at: String,
 }
 
-/// Values of one kind of device.
+/// The values of one kind of device.
 #[derive(Serialize)]
 struct Group {
     title: &'static str,
-    /// What is computed of the values, in words; empty where nothing is.
+    /// An explanation of the computed values; empty if there are none.
     explanation: &'static str,
     rows: Vec<Row>,
     runs: Vec<Run>,
-    /// Inspector's notes with the name of their point.
+    /// The inspector's notes with the names of their points.
     notes: Vec<Note>,
 }
 
@@ -51,7 +54,7 @@ struct Note {
 }
 
 impl TestLine {
-    /// Arranges a form whose `is_test_line` is set.
+    /// Converts a form whose `is_test_line` is set.
     pub(crate) fn new(form: &Form) -> TestLine {
         let groups = Kind::ALL
             .into_iter()
@@ -70,45 +73,46 @@ impl TestLine {
                 .devices
                 .iter()
                 .enumerate()
-                .map(|(index, device)| Measured::new(device, numbered(form, index)))
+                .map(|(index, device)| DeviceRow::new(device, device_label(form, index)))
                 .collect(),
             has_manual: form.points.iter().any(is_manual),
             groups,
+            not_inspected: not_inspected(form),
         }
     }
 }
 
 impl TestLine {
-    /// A value as it stands in its table.
+    /// A value as it is printed in its table.
     pub(crate) fn value_of(form: &Form, point: &Point) -> String {
         let of_kind = |other: &&Point| Kind::of(&other.code) == Kind::of(&point.code);
         let all = form.points.iter().chain(&form.computed).filter(of_kind);
         let unit = point.unit.as_deref();
-        let decimals = format::decimals(unit, alike(all, point));
+        let decimals = format::decimals(unit, comparable(all, point));
         let written = |value| format::quantity(value, decimals, unit);
         point.numeric_value.map(written).unwrap_or_default()
     }
 
-    /// What a point is called, also one that was computed.
+    /// The name of a measured or computed point.
     pub(crate) fn name_of(point: &Point) -> String {
         name(point, point.name.is_empty())
     }
 }
 
-/// How a device is called among several.
-fn numbered(form: &Form, device: usize) -> String {
+/// The label of one of several devices; empty for the only one.
+fn device_label(form: &Form, device: usize) -> String {
     match form.devices.len() {
         0 | 1 => String::new(),
         _ => format!("Cihaz {}", device + 1),
     }
 }
 
-impl Measured {
-    fn new(device: &Device, number: String) -> Measured {
-        Measured {
+impl DeviceRow {
+    fn new(device: &Device, number: String) -> DeviceRow {
+        DeviceRow {
             number,
             serial: match device.serial.trim() {
-                "" => "bildirilmedi".to_owned(),
+                "" => "belirtilmedi".to_owned(),
                 serial => serial.to_owned(),
             },
             measured_at: format::minute(device.measured_at),
@@ -142,9 +146,9 @@ impl Group {
         }
         if kind == Kind::Power && !rows.is_empty() {
             let has = |code: &str| all.iter().any(|point| point.code == code);
-            // A power says little without what the maker promised: where the ratio cannot be had, that is said.
+            // The table says why there is no ratio, because the measured power means little without it.
             if has("DYNO_MEASURED_HP") && !has("DYNO_RATIO") {
-                rows.push(Row::without_ratio());
+                rows.push(Row::missing_ratio());
                 parts.push(vec![1]);
             }
         }
@@ -166,8 +170,8 @@ impl Group {
     }
 }
 
-/// The points in the order in which they are printed: sides of an axle, then what follows from them, then the next axle. What
-/// has no sides stands by itself.
+/// Groups the points in the order in which they are printed: the sides of an axle, the values computed from them, then the next
+/// axle. A point without sides forms its own group.
 fn parts_of<'p>(points: &[&'p Point], computed: &[&'p Point]) -> Vec<Vec<&'p Point>> {
     let mut parts: Vec<(String, Vec<&Point>)> = Vec::new();
     for point in points.iter().chain(computed) {
@@ -189,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_axle_is_its_sides_and_then_what_follows_from_them() {
+    fn an_axle_has_its_sides_followed_by_the_computed_values() {
         let point = |code: &str| Point {
             code: code.to_owned(),
             name: code.to_owned(),
@@ -202,7 +206,7 @@ mod tests {
             limits: None,
             source: Source::Inspector,
         };
-        // As a template may have them: axles mixed, a lone side, one of a code of its own.
+        // As a template may have them: mixed axles, a single side, and a point with another code.
         let points = [
             "BRAKE_FRONT_LEFT",
             "BRAKE_REAR_LEFT",

@@ -1,36 +1,36 @@
-//! A value in its row: on its scale, with its limits in words.
+//! A row with a value, its scale, and its limits in words.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::device_label;
 use super::kind::{Class, Kind};
-use super::numbered;
 use crate::report::{Limits, Source};
 use crate::scale::{Range, Scale};
-use crate::view::Status;
+use crate::status::Status;
 use crate::{Form, Point, format, labels};
 
 #[derive(Serialize)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// Where the value is from: nothing for the only device, its number for one of several, a word for an inspector.
+    /// The source of the value: empty for the only device, a label for one of several, or a text for an inspector.
     source: String,
     value: String,
-    /// A value that follows from those above it.
+    /// Whether the value is computed from those above it.
     pub(super) is_computed: bool,
-    /// The first row of its axle.
+    /// Whether this is the first row of its axle.
     is_first: bool,
     scale: Option<Scale>,
-    /// The limits in words, a line for each range.
+    /// The limits in words, one line per range.
     limits: Vec<String>,
     status: Option<Status>,
 }
 
-/// The values and limits of all points that share a scale and a number of decimals with this one.
-pub(super) fn alike<'p>(all: impl Iterator<Item = &'p Point>, point: &'p Point) -> impl Iterator<Item = Decimal> {
+/// The values and limits of all points that share a scale and a number of decimals with `point`.
+pub(super) fn comparable<'p>(all: impl Iterator<Item = &'p Point>, point: &'p Point) -> impl Iterator<Item = Decimal> {
     let class = Class::of(&point.code);
-    let alike = all.filter(move |other| other.unit == point.unit && Class::of(&other.code) == class);
-    alike.flat_map(|other| {
+    let points = all.filter(move |other| other.unit == point.unit && Class::of(&other.code) == class);
+    points.flat_map(|other| {
         let limits = other.limits.iter();
         let bounds = limits.flat_map(|limits| [limits.good.0, limits.good.1, limits.borderline.0, limits.borderline.1]);
         bounds.chain([other.numeric_value]).flatten()
@@ -48,15 +48,15 @@ impl Row {
     ) -> Row {
         let unit = point.unit.as_deref();
         let class = Class::of(&point.code);
-        let alike = || alike(all.iter().copied(), point);
-        let decimals = format::decimals(unit, alike());
-        let range = Range::of(alike(), kind.least(class, unit), kind == Kind::Slip);
+        let comparable = || comparable(all.iter().copied(), point);
+        let decimals = format::decimals(unit, comparable());
+        let range = Range::of(comparable(), kind.min_end(class, unit), kind == Kind::Slip);
         let written = |value: Decimal| format::fixed(value, decimals);
         let is_reference = point.code == "DYNO_FACTORY_HP";
         Row {
             name: name(point, is_computed),
             source: match point.source {
-                Source::Device(Some(device)) => numbered(form, device),
+                Source::Device(Some(device)) => device_label(form, device),
                 Source::Inspector if point.numeric_value.is_some() => "elle girildi".to_owned(),
                 Source::Device(None) | Source::Inspector | Source::Computed => String::new(),
             },
@@ -65,22 +65,22 @@ impl Row {
                 .map_or_else(|| "—".to_owned(), |value| format::quantity(value, decimals, unit)),
             is_computed,
             is_first,
-            // What the maker promised is no measurement.
+            // The factory power is not measured.
             scale: point
                 .numeric_value
                 .filter(|_| !is_reference)
                 .map(|value| Scale::new(value, point.limits.as_ref(), range, written)),
             limits: match &point.limits {
                 _ if is_reference => Vec::new(),
-                Some(limits) => in_words(limits, written),
-                None if point.numeric_value.is_some() => vec!["sınır kaydı yok".to_owned()],
+                Some(limits) => describe(limits, written),
+                None if point.numeric_value.is_some() => vec!["limit kaydı yok".to_owned()],
                 None => Vec::new(),
             },
             status: (!(is_reference || is_computed && point.status_code.is_empty())).then(|| Status::new(point)),
         }
     }
 
-    pub(super) fn without_ratio() -> Row {
+    pub(super) fn missing_ratio() -> Row {
         Row {
             name: "Güç oranı".to_owned(),
             source: String::new(),
@@ -94,7 +94,7 @@ impl Row {
     }
 }
 
-/// Names of what is computed; a point has its own.
+/// The name of a point. Computed points are named by their codes.
 pub(super) fn name(point: &Point, is_computed: bool) -> String {
     if !is_computed {
         return point.name.clone();
@@ -108,8 +108,8 @@ pub(super) fn name(point: &Point, is_computed: bool) -> String {
         .unwrap_or_else(|| "Güç oranı".to_owned())
 }
 
-/// The ranges of limits: `iyi: en az 2,00`.
-fn in_words(limits: &Limits, written: impl Fn(Decimal) -> String) -> Vec<String> {
+/// Describes the ranges of limits: `iyi: en az 2,00`.
+fn describe(limits: &Limits, written: impl Fn(Decimal) -> String) -> Vec<String> {
     let range = |word: &str, (least, greatest): (Option<Decimal>, Option<Decimal>)| {
         Some(match (least, greatest) {
             (Some(least), Some(greatest)) if least == -greatest => format!("{word}: ±{}", written(greatest)),
@@ -132,11 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told_in_words() {
+    fn limits_are_described_in_words() {
         let limits = |good, borderline| Limits {
             good,
             borderline,
-            stretches: Vec::new(),
+            status_ranges: Vec::new(),
         };
         let written = |value: Decimal| format::fixed(value, 1);
         for (limits, expected) in [
@@ -154,7 +154,7 @@ mod tests {
             ),
             (limits((number("90"), None), (None, None)), vec!["iyi: en az 90,0"]),
         ] {
-            assert_eq!(in_words(&limits, written), expected);
+            assert_eq!(describe(&limits, written), expected);
         }
     }
 }

@@ -1,21 +1,21 @@
-//! What the reader should know first: how many points are how bad, and the worst of them.
+//! The summary on the first page: the number of points by severity, and the worst findings.
 
 use serde::Serialize;
 
-use super::status::{Status, Weight};
 use super::value;
+use crate::status::{Importance, Status};
 use crate::test_line::TestLine;
 use crate::{Form, Point};
 
-/// How many points are how bad.
+/// The number of points by importance.
 #[derive(Serialize, Default, Debug, PartialEq)]
 pub(super) struct Counts {
     good: usize,
     low: usize,
     medium: usize,
     high: usize,
-    /// Points that nobody could look at.
-    unseen: usize,
+    /// Points that could not be assessed.
+    not_assessed: usize,
 }
 
 #[derive(Serialize)]
@@ -26,8 +26,8 @@ pub(super) struct Finding {
     status: Status,
 }
 
-/// Everything that was judged: the points, and what follows from a test line's values.
-fn judged(forms: &[Form]) -> impl Iterator<Item = (&Form, &Point)> {
+/// All points with a status, including those computed from a test line's values.
+fn points_with_status(forms: &[Form]) -> impl Iterator<Item = (&Form, &Point)> {
     forms.iter().flat_map(|form| {
         let computed = form.computed.iter().filter(|point| !point.status_code.is_empty());
         form.points.iter().chain(computed).map(move |point| (form, point))
@@ -36,34 +36,34 @@ fn judged(forms: &[Form]) -> impl Iterator<Item = (&Form, &Point)> {
 
 pub(super) fn counts(forms: &[Form]) -> Counts {
     let mut counts = Counts::default();
-    for (_, point) in judged(forms) {
-        *match Weight::of(point) {
-            Weight::Unseen => &mut counts.unseen,
-            Weight::Good => &mut counts.good,
-            Weight::Low => &mut counts.low,
-            Weight::Medium => &mut counts.medium,
-            Weight::High => &mut counts.high,
+    for (_, point) in points_with_status(forms) {
+        *match Importance::of(point) {
+            Importance::NotAssessed => &mut counts.not_assessed,
+            Importance::Good => &mut counts.good,
+            Importance::Low => &mut counts.low,
+            Importance::Medium => &mut counts.medium,
+            Importance::High => &mut counts.high,
         } += 1;
     }
     counts
 }
 
-/// Points that need the reader's attention, the worst first, otherwise in the order of the report.
+/// The points that need the reader's attention: the worst first, otherwise in the order of the report.
 pub(super) fn findings(forms: &[Form]) -> Vec<Finding> {
-    let mut found: Vec<(Weight, Finding)> = judged(forms)
-        .map(|(form, point)| (Weight::of(point), form, point))
-        .filter(|(weight, ..)| *weight >= Weight::Medium)
-        .map(|(weight, form, point)| {
+    let mut found: Vec<(Importance, Finding)> = points_with_status(forms)
+        .map(|(form, point)| (Importance::of(point), form, point))
+        .filter(|(importance, ..)| *importance >= Importance::Medium)
+        .map(|(importance, form, point)| {
             let finding = Finding {
                 form: form.name.clone(),
                 point: TestLine::name_of(point),
                 value: value(form, point),
                 status: Status::new(point),
             };
-            (weight, finding)
+            (importance, finding)
         })
         .collect();
-    found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    found.sort_by_key(|(importance, _)| std::cmp::Reverse(*importance));
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_the_maker_left_it_is_no_finding() {
+    fn an_original_part_is_not_a_finding() {
         let points = vec![
             point("ORIGINAL", "NONE"),
             point("ORIGINAL", "NONE"),
@@ -105,7 +105,7 @@ mod tests {
             low: 1,
             medium: 2,
             high: 2,
-            unseen: 1,
+            not_assessed: 1,
         };
         assert_eq!(counts(&forms), expected);
         assert_eq!(findings(&forms).len(), 4);

@@ -1,8 +1,7 @@
-//! The report as the template prints it: Turkish texts, formatted numbers, forms in their sections.
+//! Converts a report into the data that the template prints: Turkish texts, formatted numbers, and forms in sections.
 
 mod findings;
 mod sections;
-mod status;
 
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -12,12 +11,10 @@ use self::sections::{Section, sections};
 use crate::test_line::TestLine;
 use crate::{Branch, Form, Point, Report, format, labels};
 
-pub(crate) use status::{Status, tone_of_status};
-
-/// At most this many findings stand on the first page; the rest is counted.
+/// The maximum number of findings on the first page; the others are only counted.
 const MAX_FINDINGS: usize = 8;
 
-/// Everything the template reads.
+/// The data of the template.
 #[derive(Serialize)]
 pub(crate) struct View {
     report_number: String,
@@ -31,17 +28,20 @@ pub(crate) struct View {
     vehicle: Vec<Fact>,
     inspection: Vec<Fact>,
     prices: Vec<Fact>,
-    score: i32,
+    /// The score; `None` if nothing was inspected.
+    score: Option<i32>,
     score_tone: &'static str,
     summary: String,
     recommendation: String,
     counts: Counts,
     findings: Vec<Finding>,
     more_findings: usize,
+    /// How much was inspected, unless everything was.
+    inspected: String,
     sections: Vec<Section>,
     test_lines: Vec<TestLine>,
     photos: Vec<Picture>,
-    photos_told: String,
+    photos_note: String,
     verification: Option<Verification>,
 }
 
@@ -53,7 +53,7 @@ struct Fact {
 
 #[derive(Serialize)]
 struct Picture {
-    /// Path in the template's file system; `None` draws a placeholder.
+    /// The path in the template's file system; `None` draws a placeholder.
     href: Option<String>,
     kind: String,
     caption: String,
@@ -62,20 +62,21 @@ struct Picture {
 
 #[derive(Serialize)]
 struct Verification {
-    /// Target of the link, only if it is a plain http(s) address.
+    /// The target of the link, if the address is a plain http(s) address.
     href: Option<String>,
     text: String,
     has_qr: bool,
 }
 
 impl View {
-    /// Arranges `report`; `photos` says which photos can be drawn and under which path.
+    /// Converts `report`. `photos` has the path of each photo, or `None` for one that cannot be drawn.
     pub(crate) fn new(report: &Report, photos: &[Option<String>], has_qr: bool) -> View {
         let mut findings = findings(&report.forms);
         let more_findings = findings.len().saturating_sub(MAX_FINDINGS);
         findings.truncate(MAX_FINDINGS);
         let vehicle = &report.vehicle;
         let branch = &report.branch;
+        let is_inspected = report.forms.iter().any(|form| !form.points.is_empty());
         View {
             report_number: report.report_number.clone(),
             organization: report.organization_name.clone(),
@@ -88,8 +89,9 @@ impl View {
             vehicle: vehicle_facts(report),
             inspection: inspection_facts(report),
             prices: price_facts(report),
-            score: report.overall_score.clamp(0, 100),
+            score: is_inspected.then(|| report.overall_score.clamp(0, 100)),
             score_tone: match report.overall_score {
+                _ if !is_inspected => "plain",
                 75.. => "good",
                 50..75 => "warn",
                 _ => "bad",
@@ -99,15 +101,16 @@ impl View {
             counts: counts(&report.forms),
             findings,
             more_findings,
+            inspected: inspected(&report.forms),
             sections: sections(&report.forms),
             test_lines: report
                 .forms
                 .iter()
-                .filter(|form| form.is_test_line)
+                .filter(|form| form.is_test_line && !is_left_out(form))
                 .map(TestLine::new)
                 .collect(),
             photos: pictures(report, photos),
-            photos_told: photos_told(report),
+            photos_note: photos_note(report),
             verification: report.verification_url.as_ref().map(|url| Verification {
                 href: link_target(url),
                 text: url.clone(),
@@ -117,7 +120,7 @@ impl View {
     }
 }
 
-/// `url` if it can safely be a link's target: http(s), visible ASCII, of a length that readers take.
+/// Returns `url` if it is safe as the target of a link: http(s), visible ASCII, and not too long.
 pub(crate) fn link_target(url: &str) -> Option<String> {
     let scheme = url.starts_with("https://") || url.starts_with("http://");
     (scheme && url.len() <= 1000 && url.bytes().all(|byte| byte.is_ascii_graphic())).then(|| url.to_owned())
@@ -156,12 +159,12 @@ fn vehicle_facts(report: &Report) -> Vec<Fact> {
         fact("Renk", vehicle.color.clone()),
         fact("Yakıt", labels::fuel(&vehicle.fuel_type)),
         fact("Vites", labels::transmission(&vehicle.transmission)),
-        fact("Ekspertizdeki km", format::kilometres(report.snapshot_mileage_km)),
-        fact("Kayıtlı km", format::kilometres(vehicle.mileage_km)),
+        fact("Ekspertiz anındaki km", format::kilometers(report.snapshot_mileage_km)),
+        fact("Kayıtlı km", format::kilometers(vehicle.mileage_km)),
     ]
 }
 
-/// What is not known is left out here: a line without a name would look like one that is to be filled in.
+/// The facts about the inspection. Unknown ones are omitted, because an empty line would look like a form field.
 fn inspection_facts(report: &Report) -> Vec<Fact> {
     let branch = &report.branch;
     let facts = [
@@ -169,8 +172,8 @@ fn inspection_facts(report: &Report) -> Vec<Fact> {
         ("Şube", branch.name.clone()),
         ("Adres", address(branch)),
         ("Telefon", branch.telephone.clone()),
-        ("Rapor açılışı", format::minute(report.created_at)),
-        ("Yayım", format::minute(report.published_at)),
+        ("Rapor açılış tarihi", format::minute(report.created_at)),
+        ("Yayım tarihi", format::minute(report.published_at)),
     ];
     let known = facts.into_iter().filter(|(_, value)| !value.trim().is_empty());
     known.map(|(label, value)| fact(label, value)).collect()
@@ -188,13 +191,13 @@ fn price_facts(report: &Report) -> Vec<Fact> {
     }
     facts.push(fact("Ödeme", labels::payment(&pricing.payment_type)));
     facts.push(fact(
-        "Ödenen tutar",
+        "Toplam tutar",
         format::money(pricing.final_price, &pricing.currency),
     ));
     facts
 }
 
-/// A point's value with the decimals of all values of its form that have its unit.
+/// A point's value with the same number of decimals as all values of its form with its unit.
 fn value(form: &Form, point: &Point) -> String {
     if form.is_test_line {
         return TestLine::value_of(form, point);
@@ -223,15 +226,51 @@ fn pictures(report: &Report, paths: &[Option<String>]) -> Vec<Picture> {
         .collect()
 }
 
-/// How many of how many, where not all are shown.
-fn photos_told(report: &Report) -> String {
+/// Whether a form has no section, because nothing in it was inspected. The first page names it.
+fn is_left_out(form: &Form) -> bool {
+    form.points.is_empty() && form.general_note.trim().is_empty() && !form.not_inspected.is_empty()
+}
+
+/// States how many points were inspected and which forms were not, unless all points were inspected.
+fn inspected(forms: &[Form]) -> String {
+    let count: usize = forms.iter().map(|form| form.points.len()).sum();
+    let left: usize = forms.iter().map(|form| form.not_inspected.len()).sum();
+    if left == 0 {
+        return String::new();
+    }
+    let all = count + left;
+    let counted = match count {
+        0 => format!("{all} noktanın hiçbiri incelenmedi."),
+        _ => format!(
+            "{all} noktanın {count} tanesi incelendi, {left} tanesi incelenmedi. Puan, incelenen noktalara göredir."
+        ),
+    };
+    let left_out: Vec<&str> = forms
+        .iter()
+        .filter(|form| is_left_out(form))
+        .map(|form| form.name.as_str())
+        .collect();
+    match left_out.is_empty() {
+        true => counted,
+        false => format!("{counted} İncelenmeyen formlar: {}.", left_out.join(", ")),
+    }
+}
+
+/// The names of a form's points that were not inspected, as a sentence; empty if there are none.
+pub(crate) fn not_inspected(form: &Form) -> String {
+    match form.not_inspected.len() {
+        0 => String::new(),
+        count => format!("İncelenmeyen noktalar ({count}): {}.", form.not_inspected.join(", ")),
+    }
+}
+
+/// A note on the number of printed photos, if not all are printed.
+fn photos_note(report: &Report) -> String {
     let (shown, all) = (report.photos.len(), report.photos_in_all);
     if shown >= all {
         return String::new();
     }
-    format!(
-        "{shown} / {all} fotoğraf: raporun {all} fotoğrafından {shown} tanesi basılıdır, hasar fotoğrafları önce gelir."
-    )
+    format!("Rapordaki {all} fotoğraftan {shown} tanesi basılmıştır; hasar fotoğraflarına öncelik verilmiştir.")
 }
 
 #[cfg(test)]
@@ -241,6 +280,7 @@ fn form(name: &str, category: &str, points: Vec<Point>) -> Form {
         score_category: category.to_owned(),
         general_note: String::new(),
         points,
+        not_inspected: Vec::new(),
         is_test_line: false,
         computed: Vec::new(),
         devices: Vec::new(),
@@ -259,6 +299,42 @@ mod tests {
         assert_eq!(
             link_target("https://example.org/r/1").as_deref(),
             Some("https://example.org/r/1")
+        );
+    }
+
+    #[test]
+    fn the_report_states_what_was_not_inspected_and_has_no_score_without_an_inspection() {
+        let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let empty = Form {
+            not_inspected: of(&["Motor yağı", "Turbo"]),
+            ..form("Motor", "ENGINE", Vec::new())
+        };
+        assert_eq!(
+            inspected(std::slice::from_ref(&empty)),
+            "2 noktanın hiçbiri incelenmedi. İncelenmeyen formlar: Motor."
+        );
+        let point = Point {
+            code: "HOOD".to_owned(),
+            name: "Ön kaput".to_owned(),
+            status_code: "ORIGINAL".to_owned(),
+            status_label: "Orijinal".to_owned(),
+            severity: "NONE".to_owned(),
+            numeric_value: None,
+            unit: None,
+            note: String::new(),
+            limits: None,
+            source: crate::Source::Inspector,
+        };
+        let whole = form("Kaporta", "BODY", vec![point.clone()]);
+        assert_eq!(inspected(std::slice::from_ref(&whole)), "");
+        let half = Form {
+            not_inspected: of(&["Tavan"]),
+            ..whole
+        };
+        assert_eq!(not_inspected(&half), "İncelenmeyen noktalar (1): Tavan.");
+        assert_eq!(
+            inspected(&[half, empty]),
+            "4 noktanın 1 tanesi incelendi, 3 tanesi incelenmedi. Puan, incelenen noktalara göredir. İncelenmeyen formlar: Motor."
         );
     }
 }

@@ -1,10 +1,10 @@
-//! The forms in their sections, but for the test line.
+//! The forms in their sections, except the test line.
 
 use serde::Serialize;
 
-use super::status::Status;
-use super::value;
+use super::{is_left_out, not_inspected, value};
 use crate::layout::{self, Run};
+use crate::status::Status;
 use crate::{Form, Point, labels};
 
 #[derive(Serialize)]
@@ -17,13 +17,15 @@ pub(super) struct Section {
 
 #[derive(Serialize)]
 struct SectionForm {
-    /// Empty where the section's title says it.
+    /// The name; empty if it equals the section's title.
     name: String,
     note: String,
-    /// Whether any point has a value: only then is there a column for it.
+    /// Whether any point has a value. Otherwise the table has no column for values.
     has_values: bool,
     points: Vec<SectionPoint>,
     runs: Vec<Run>,
+    /// The points that were not inspected, as a sentence; empty if there are none.
+    not_inspected: String,
 }
 
 #[derive(Serialize)]
@@ -36,7 +38,7 @@ struct SectionPoint {
 
 pub(super) fn sections(forms: &[Form]) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
-    for form in forms.iter().filter(|form| !form.is_test_line) {
+    for form in forms.iter().filter(|form| !form.is_test_line && !is_left_out(form)) {
         let points: Vec<SectionPoint> = form.points.iter().map(|point| section_point(form, point)).collect();
         let lengths: Vec<Vec<usize>> = points
             .iter()
@@ -48,6 +50,7 @@ pub(super) fn sections(forms: &[Form]) -> Vec<Section> {
             has_values: form.points.iter().any(|point| point.numeric_value.is_some()),
             runs: layout::runs(&lengths),
             points,
+            not_inspected: not_inspected(form),
         };
         match sections
             .iter_mut()
@@ -61,13 +64,14 @@ pub(super) fn sections(forms: &[Form]) -> Vec<Section> {
             }),
         }
     }
-    sections.iter_mut().for_each(Section::entitle);
+    sections.iter_mut().for_each(Section::remove_duplicate_headings);
     sections
 }
 
 impl Section {
-    /// No heading stands twice: the only form of a section names it, and a form of the section's own name has none.
-    fn entitle(&mut self) {
+    /// Avoids duplicate headings. The only form of a section gives the section its name, and a form with the section's name gets no
+    /// heading.
+    fn remove_duplicate_headings(&mut self) {
         if let [form] = self.forms.as_mut_slice() {
             let name = std::mem::take(&mut form.name);
             if !name.trim().is_empty() {
@@ -83,7 +87,7 @@ impl Section {
     }
 }
 
-/// A heading for comparison: letter case does not count, in Turkish either.
+/// A heading in lower case for comparison, also in Turkish.
 fn folded(heading: &str) -> String {
     heading.replace('İ', "i").replace('I', "ı").trim().to_lowercase()
 }
@@ -103,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_heading_stands_twice() {
+    fn no_heading_is_printed_twice() {
         let of = |forms: &[(&str, &str)]| {
             let forms: Vec<Form> = forms
                 .iter()

@@ -1,7 +1,9 @@
-//! The report as a document: its structure, its metadata, its texts, and that it is the same each time.
+//! The document's structure, metadata and texts, and that a changed appearance has a new version.
 
 use lopdf::Document;
+use partner_api_domain::pdf_key::RENDERER_VERSION;
 use report_pdf::Renderer;
+use sha2::{Digest, Sha256};
 
 use crate::{SAMPLE, metadata, render, report, small, squeeze, text};
 
@@ -74,7 +76,7 @@ fn the_pages_carry_the_report_in_turkish() {
 }
 
 #[test]
-fn a_heading_stands_once_for_all_forms_of_a_category() {
+fn a_category_has_one_heading_for_all_its_forms() {
     let mut report = report();
     report
         .forms
@@ -90,7 +92,7 @@ fn equal_reports_give_equal_bytes() {
 }
 
 #[test]
-fn renderers_work_side_by_side() {
+fn renderers_work_in_parallel() {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| render(&report()))).collect();
         for thread in threads {
@@ -100,7 +102,7 @@ fn renderers_work_side_by_side() {
 }
 
 #[test]
-fn no_ligature_swallows_the_dot_that_tells_i_from_dotless_i() {
+fn no_ligature_hides_the_dot_of_an_i() {
     let mut report = small();
     report.summary = "Hafif fiyat farkı, fişi fırlatma.".to_owned();
     let document = Document::load_mem(&render(&report)).unwrap();
@@ -111,8 +113,52 @@ fn no_ligature_swallows_the_dot_that_tells_i_from_dotless_i() {
 }
 
 #[test]
-fn what_is_hidden_reads_as_a_mark() {
+fn hidden_text_is_printed_as_a_mark() {
     let mut report = small();
     report.summary = "Sahibi arandı: [gizlendi], 132.450 km.".to_owned();
     assert!(text(&render(&report)).contains(&squeeze("Sahibi arandı: [gizlendi], 132.450 km.")));
+}
+
+/// The version, and the digest of the sample's pages.
+const RENDERED: (i32, &str) = (5, "7b7cef6e13c4c831c2a24660f5147bcdea02b3f9e1049cffb46ef1767f39da38");
+
+#[test]
+fn a_change_of_the_pages_requires_a_new_version() {
+    let pdf = render(&report());
+    let document = Document::load_mem(&pdf).unwrap();
+    let mut pages = Sha256::new();
+    for page in document.get_pages().into_values() {
+        pages.update(document.get_page_content(page));
+    }
+    let digest = format!("{:x}", pages.finalize());
+    assert_eq!(
+        (RENDERER_VERSION, digest.as_str()),
+        RENDERED,
+        "the sample's pages have changed: raise RENDERER_VERSION, so that stored PDFs are rendered again, and update RENDERED"
+    );
+}
+
+#[test]
+fn a_report_without_an_inspection_has_no_score_and_names_what_was_not_inspected() {
+    let mut report = report();
+    report.overall_score = 100;
+    for form in &mut report.forms {
+        form.not_inspected = form.points.drain(..).map(|point| point.name).collect();
+        form.computed.clear();
+    }
+    let printed = text(&render(&report));
+    assert!(printed.contains(&squeeze("noktanın hiçbiri incelenmedi")), "{printed}");
+    assert!(!printed.contains(&squeeze("100 üzerinden")), "{printed}");
+    let mut half = crate::report();
+    let left = half.forms[0].points.pop().map(|point| point.name).unwrap_or_default();
+    half.forms[0].not_inspected.push(left.clone());
+    let printed = text(&render(&half));
+    assert!(
+        printed.contains(&squeeze(&format!("İncelenmeyen noktalar (1): {left}."))),
+        "{printed}"
+    );
+    assert!(
+        printed.contains(&squeeze("1 tanesi incelenmedi. Puan, incelenen noktalara göredir.")),
+        "{printed}"
+    );
 }

@@ -1,4 +1,4 @@
-//! What no input may break.
+//! Hostile and extreme input.
 
 use report_pdf::{Form, Photo, PhotoFormat};
 
@@ -38,7 +38,7 @@ fn markup_in_the_text_prints_literally() {
 }
 
 #[test]
-fn odd_characters_keep_neither_the_report_nor_its_accessibility_back() {
+fn odd_characters_prevent_neither_the_report_nor_its_accessibility() {
     let odd = "emoji 😀🚗 漢字 עברית العربية \u{0}\u{7}\u{1b} \u{202e}ters\u{202c} \u{e000} \u{fdd0} g\u{306} a\u{200d}b\u{ad}c \r\n son";
     let mut report = small();
     report.summary = odd.to_owned();
@@ -93,6 +93,7 @@ fn an_empty_report_renders() {
             score_category: String::new(),
             general_note: String::new(),
             points: Vec::new(),
+            not_inspected: Vec::new(),
             is_test_line,
             computed: Vec::new(),
             devices: Vec::new(),
@@ -117,7 +118,7 @@ fn extreme_values_render() {
 }
 
 #[test]
-fn an_address_that_is_no_link_is_printed_as_text() {
+fn an_address_that_is_not_a_web_address_is_printed_as_text() {
     let mut report = small();
     report.verification_url = Some("javascript:alert(1)".to_owned());
     let pdf = render(&report);

@@ -1,14 +1,12 @@
-//! The rendered PDF: what is on the pages, what is in its structure, and what no input may break.
+//! Tests of the rendered PDF: its pages, its structure, and its robustness against any input.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod document;
 mod hostile;
 mod photos;
 mod sample;
-mod standards;
 mod tables;
 mod test_line;
-mod version;
 
 use std::sync::LazyLock;
 
@@ -36,7 +34,7 @@ fn small() -> Report {
     }
 }
 
-/// The text of each page, squeezed.
+/// The text of each page, as [`squeeze`] returns it.
 fn pages(pdf: &[u8]) -> Vec<String> {
     let document = Document::load_mem(pdf).expect("a PDF");
     let numbers: Vec<u32> = document.get_pages().into_keys().collect();
@@ -46,13 +44,14 @@ fn pages(pdf: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// All text, white space and break opportunities removed: line breaks are the layout's business.
+/// All text, as [`squeeze`] returns it.
 fn text(pdf: &[u8]) -> String {
     let document = Document::load_mem(pdf).expect("a PDF");
     let pages: Vec<u32> = document.get_pages().into_keys().collect();
     squeeze(&document.extract_text(&pages).expect("text"))
 }
 
+/// Removes white space and break opportunities, because line breaks depend on the layout.
 fn squeeze(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_whitespace() && *c != '\u{200b}')

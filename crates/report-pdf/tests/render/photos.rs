@@ -1,4 +1,4 @@
-//! Photos: which are shown, and how they are named.
+//! Photos: formats, captions and their number.
 
 use report_pdf::{Photo, PhotoFormat};
 
@@ -6,22 +6,18 @@ use crate::{render, report, sample, small, squeeze, text};
 
 /// REP-21
 #[test]
-fn photos_of_damages_are_named_by_their_point_and_what_is_not_shown_is_counted() {
+fn damage_photos_name_their_point_and_omitted_photos_are_counted() {
     let mut report = report();
-    assert!(!text(&render(&report)).contains("basılıdır"));
+    assert!(!text(&render(&report)).contains("basılmıştır"));
     report.photos_in_all = 9;
     let text = text(&render(&report));
-    for expected in [
-        "6 / 9 fotoğraf",
-        "raporun 9 fotoğrafından 6 tanesi basılıdır",
-        "Hasar · Aks körükleri",
-    ] {
+    for expected in ["Rapordaki 9 fotoğraftan 6 tanesi basılmıştır", "Hasar · Aks körükleri"] {
         assert!(text.contains(&squeeze(expected)), "{expected} in {text}");
     }
 }
 
 #[test]
-fn photos_of_every_usual_format_are_drawn() {
+fn photos_of_all_supported_formats_are_drawn() {
     let encoded = |format: image::ImageFormat| {
         let mut bytes = std::io::Cursor::new(Vec::new());
         image::DynamicImage::new_rgb8(40, 30)
@@ -33,7 +29,7 @@ fn photos_of_every_usual_format_are_drawn() {
         (Some(PhotoFormat::Jpeg), sample::jpeg(1, 40, 30)),
         (Some(PhotoFormat::Png), encoded(image::ImageFormat::Png).unwrap()),
         (Some(PhotoFormat::WebP), encoded(image::ImageFormat::WebP).unwrap()),
-        // One that a browser may show, and paper not.
+        // A format that browsers show but that cannot be printed.
         (None, b"<svg/>".to_vec()),
     ]
     .map(|(format, data)| Photo {

@@ -1,8 +1,10 @@
-//! A believable report for the tests and the example.
+//! A realistic report for the tests and the example.
 
 use chrono::{TimeZone, Utc};
 use image::{ImageEncoder, Rgb, RgbImage, codecs::jpeg::JpegEncoder};
-use report_pdf::{Branch, Device, Form, Limits, Photo, PhotoFormat, Point, Pricing, Report, Source, Stretch, Vehicle};
+use report_pdf::{
+    Branch, Device, Form, Limits, Photo, PhotoFormat, Point, Pricing, Report, Source, StatusRange, Vehicle,
+};
 use rust_decimal::Decimal;
 
 type Row = (&'static str, &'static str, &'static str, &'static str, &'static str);
@@ -91,7 +93,7 @@ const TEST_LINE: [Row; 15] = [
     ("DYNO_RATIO", "Güç oranı", "94.53", "percent", "GOOD"),
 ];
 
-/// What follows from them; the handbrake's sum has no limits.
+/// The values computed from them. The sum of the handbrake has no limits.
 const COMPUTED: [Row; 8] = [
     ("BRAKE_FRONT_SUM", "", "6.70", "kN", "GOOD"),
     ("BRAKE_FRONT_DIFFERENCE", "", "4.1", "percent", "GOOD"),
@@ -103,7 +105,7 @@ const COMPUTED: [Row; 8] = [
     ("SUSP_REAR_DIFFERENCE", "", "28.5", "percent", "BORDERLINE"),
 ];
 
-/// Four forms of twelve points, a test line, six photos of 4:3 that are `photo_width` pixels wide.
+/// A report with four forms of twelve points, a test line, and six photos of 4:3 that are `photo_width` pixels wide.
 pub fn report(photo_width: u32) -> Report {
     let time = |day, hour| {
         Utc.with_ymd_and_hms(2026, 5, day, hour, 3, 0)
@@ -166,6 +168,7 @@ fn forms() -> Vec<Form> {
         score_category: category.to_owned(),
         general_note: note.to_owned(),
         points,
+        not_inspected: Vec::new(),
         is_test_line: false,
         computed: Vec::new(),
         devices: Vec::new(),
@@ -202,6 +205,7 @@ fn forms() -> Vec<Form> {
         score_category: "TEST_LINE".to_owned(),
         general_note: "Ölçümler lastik basınçları ayarlandıktan sonra alınmıştır.".to_owned(),
         points: TEST_LINE.into_iter().map(measured).collect(),
+        not_inspected: Vec::new(),
         is_test_line: true,
         computed: COMPUTED.into_iter().map(measured).collect(),
         devices: vec![Device {
@@ -268,7 +272,7 @@ fn measured((code, name, value, unit, status): Row) -> Point {
             String::new()
         },
         limits: limits(code),
-        // One was measured again by hand.
+        // One value was entered by hand.
         source: match (name, code) {
             ("", _) => Source::Computed,
             (_, "SLIP_REAR") => Source::Inspector,
@@ -277,14 +281,14 @@ fn measured((code, name, value, unit, status): Row) -> Point {
     }
 }
 
-/// Limits as an organisation sets them.
+/// Limits as an organization sets them.
 fn limits(code: &str) -> Option<Limits> {
     let at_least = |good: i64, borderline: i64| {
         let (good, borderline) = (Decimal::new(good, 2), Decimal::new(borderline, 2));
         Limits {
             good: (Some(good), None),
             borderline: (Some(borderline), None),
-            stretches: stretches(&[
+            status_ranges: status_ranges(&[
                 (Some(borderline), "OUT_OF_LIMIT"),
                 (Some(good), "BORDERLINE"),
                 (None, "GOOD"),
@@ -296,7 +300,7 @@ fn limits(code: &str) -> Option<Limits> {
         Limits {
             good: (None, Some(good)),
             borderline: (None, Some(borderline)),
-            stretches: stretches(&[
+            status_ranges: status_ranges(&[
                 (Some(good), "GOOD"),
                 (Some(borderline), "BORDERLINE"),
                 (None, "OUT_OF_LIMIT"),
@@ -308,7 +312,7 @@ fn limits(code: &str) -> Option<Limits> {
         Limits {
             good: (Some(-good), Some(good)),
             borderline: (Some(-borderline), Some(borderline)),
-            stretches: stretches(&[
+            status_ranges: status_ranges(&[
                 (Some(-borderline), "OUT_OF_LIMIT"),
                 (Some(-good), "BORDERLINE"),
                 (Some(good), "GOOD"),
@@ -331,9 +335,9 @@ fn limits(code: &str) -> Option<Limits> {
     })
 }
 
-fn stretches(of: &[(Option<Decimal>, &str)]) -> Vec<Stretch> {
+fn status_ranges(of: &[(Option<Decimal>, &str)]) -> Vec<StatusRange> {
     of.iter()
-        .map(|(until, code)| Stretch {
+        .map(|(until, code)| StatusRange {
             until: *until,
             status_code: (*code).to_owned(),
         })
@@ -359,7 +363,7 @@ fn photos(width: u32) -> Vec<Photo> {
     captions.into_iter().enumerate().map(photo).collect()
 }
 
-/// A picture with some structure in it, so that it costs what a photo costs.
+/// An image with some structure, so that it needs about as much space and time as a photo.
 pub fn jpeg(seed: u32, width: u32, height: u32) -> Vec<u8> {
     let picture = RgbImage::from_fn(width, height, |x, y| {
         let sky = (y * 255 / height) as u8;

@@ -25,21 +25,22 @@ fn form(name: &str, points: Vec<Point>) -> Form {
         score_category: name.to_owned(),
         general_note: String::new(),
         points,
+        not_inspected: Vec::new(),
         is_test_line: false,
         computed: Vec::new(),
         devices: Vec::new(),
     }
 }
 
-/// Wherever on a page a table begins: not at its end with one to three rows, and it does not end so on top of the next one.
+/// Tables that begin at any position of a page.
 #[test]
-fn no_table_begins_or_ends_on_a_page_with_less_than_four_rows() {
+fn no_table_has_fewer_than_four_rows_on_a_page() {
     let mut were_split = 0;
-    // Over more than a page, so that some begin near its end; the longest never fits on one.
+    // Fillers of more than a page, so that some tables begin near its end. The longest tables never fit on a page.
     let nines = (0..36).step_by(2).map(|filler| (filler, 9));
     for (filler, count) in nines.chain([(26, 5), (28, 5), (12, 40), (19, 40), (23, 40)]) {
         let mut report = small();
-        // What stands before it moves it down line by line.
+        // The filler moves the table down line by line.
         report.forms = vec![
             form("Dolgu", (0..filler).map(|number| row(number + 50, "")).collect()),
             form(
@@ -62,7 +63,7 @@ fn no_table_begins_or_ends_on_a_page_with_less_than_four_rows() {
             "{filler} and {count}: {on_pages:?}"
         );
         were_split += usize::from(on_pages.len() > 1);
-        // Its heading and its header stand above its first row.
+        // The heading and the table's header are above the first row.
         let first = pages.iter().find(|page| page.contains("Satır00")).expect("a page");
         assert!(first.contains("TabloKontrolnoktası"), "{filler} and {count}: {first}");
     }
@@ -70,7 +71,7 @@ fn no_table_begins_or_ends_on_a_page_with_less_than_four_rows() {
 }
 
 #[test]
-fn every_page_has_what_it_says_and_no_page_only_the_small_print() {
+fn every_page_has_content_and_the_small_print_once() {
     let small_print = squeeze("sonradan oluşan değişiklikleri kapsamaz");
     for filler in [0, 13, 21, 29] {
         let mut report = small();

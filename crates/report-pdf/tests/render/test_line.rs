@@ -1,4 +1,4 @@
-//! The test line's values beside their limits.
+//! The values of the test line and their limits.
 
 use report_pdf::Report;
 
@@ -11,7 +11,7 @@ fn every_value_has_its_limits_and_values_of_a_kind_have_the_same_decimals() {
     report.forms[2].points[0].numeric_value = Some(rust_decimal::Decimal::from(3));
     let text = text(&render(&report));
     for expected in [
-        // Three beside 3,28.
+        // 3 has the decimals of 3,28.
         "3,00 kN",
         "3,28 kN",
         "iyi: en az 2,50",
@@ -22,7 +22,7 @@ fn every_value_has_its_limits_and_values_of_a_kind_have_the_same_decimals() {
         "6,70 kN",
         "Arka fren sol–sağ farkı",
         "%22,9",
-        "Toplam: aksın iki tekerleğinin kuvveti birlikte.",
+        "Toplam: akstaki iki tekerleğin toplam fren kuvveti.",
         "Arka süspansiyon sol–sağ farkı",
         "elle girildi",
     ] {
@@ -31,8 +31,8 @@ fn every_value_has_its_limits_and_values_of_a_kind_have_the_same_decimals() {
 }
 
 #[test]
-fn a_lone_side_stays_in_the_table_of_its_kind() {
-    let header = squeeze("Ölçüm Değer Ölçek Sınırlar Durum");
+fn a_single_side_stays_in_the_table_of_its_kind() {
+    let header = squeeze("Ölçüm Değer Ölçek Limitler Durum");
     let tables = |report: &Report| text(&render(report)).matches(&header).count();
     let mut report = report();
     let whole = tables(&report);
@@ -41,12 +41,12 @@ fn a_lone_side_stays_in_the_table_of_its_kind() {
         .computed
         .retain(|point| !point.code.starts_with("HANDBRAKE"));
     assert!(text(&render(&report)).contains(&squeeze("El freni sol")));
-    // A table may be continued on the next page, under its header.
+    // A table that continues on the next page repeats its header.
     assert!(tables(&report) <= whole, "{} of {whole}", tables(&report));
 }
 
 #[test]
-fn a_power_is_never_without_its_ratio_or_why_there_is_none() {
+fn a_power_has_a_ratio_or_a_reason_for_its_absence() {
     let mut report = report();
     let ratio = squeeze("Güç oranı");
     assert!(text(&render(&report)).contains(&ratio));

@@ -1,9 +1,10 @@
-//! Pictures for the reports: drawn, not photographed, but real JPEGs of what their kind says. All reports share them.
+//! Draws the pictures of the sandbox's reports as JPEGs. All reports share them.
 //!
-//! What they show stands in `svg/`, in files that any browser opens. A [`Scene`] is one of those files under a style sheet of
-//! its own, which gives a car its paint, an odometer its mileage and a panel its scratches.
+//! The drawings are SVG files in `svg/`. A [`Scene`] combines one of them with a style sheet, which sets a car's paint, an odometer's
+//! mileage or a panel's scratches.
 //!
-//! A crate of its own, for unoptimised it takes seconds: the library's encoder is generic, and compiled here.
+//! This is a separate crate so that it can be optimized in debug builds. The JPEG encoder is generic and compiled here. Without
+//! optimization, drawing takes seconds.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -21,12 +22,12 @@ pub const THUMBNAIL_SIZE: (u32, u32) = (160, 120);
 /// Media type of all pictures.
 pub const MIME_TYPE: &str = "image/jpeg";
 
-/// The mileages, in km, there is a picture of an odometer with.
+/// The mileages, in km, for which there is a picture of an odometer.
 pub const ODOMETERS: [i32; 10] = [
     9_412, 24_870, 41_236, 63_508, 87_914, 112_347, 138_062, 164_795, 203_118, 251_640,
 ];
 
-/// Each file of `svg/`, by its name.
+/// The files of `svg/` by name.
 macro_rules! files {
     ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../svg/", $name)))),+] };
 }
@@ -52,7 +53,7 @@ static FILES: [(&str, &str); 19] = files![
     "wheel.svg",
 ];
 
-/// Paints and their colours.
+/// Paints and their colors.
 const PAINTS: [(&str, &str); 5] = [
     ("white", "#d9dde1"),
     ("grey", "#7c858e"),
@@ -60,7 +61,7 @@ const PAINTS: [(&str, &str); 5] = [
     ("red", "#a8241f"),
     ("blue", "#24508f"),
 ];
-/// Bodies as seen from their side.
+/// Body types and their side views.
 const BODIES: [(&str, &str); 5] = [
     ("sedan", "side-sedan.svg"),
     ("hatchback", "side-hatchback.svg"),
@@ -68,13 +69,13 @@ const BODIES: [(&str, &str); 5] = [
     ("van", "side-van.svg"),
     ("pickup", "side-pickup.svg"),
 ];
-/// Upholstery: seats, their seams, trim.
+/// Upholstery: seats, seams and trim.
 const INTERIORS: [&str; 3] = [
     ".seat{fill:#3b3e42} .seam{stroke:#6f757b} .trim{fill:#54585d}",
     ".seat{fill:#9d8a6f} .seam{stroke:#6d5d47} .trim{fill:#7b6c55}",
     ".seat{fill:#26303f} .seam{stroke:#a63a32} .trim{fill:#394456}",
 ];
-/// Engine bays: the body's paint, the engine's cover, its badge.
+/// Engine bays: the body's paint, the engine's cover and its badge.
 const ENGINES: [&str; 3] = [
     "svg{color:#b9c0c6} .cover{fill:#2b2e32} .badge{fill:#c9ced2}",
     "svg{color:#8c1f1b} .cover{fill:#3d4247} .badge{fill:#b3261f}",
@@ -86,26 +87,26 @@ const UNDERBODIES: [&str; 3] = [
     "#leak{display:none}",
     "#more-rust{display:none}",
 ];
-/// Damaged panels, one in each of the [`PAINTS`]: whether they are dented, and how many of the five groups of scratches.
+/// Damaged panels, one in each of the [`PAINTS`]: whether the panel is dented, and how many of the five groups of scratches it has.
 const DAMAGES: [(bool, usize); 5] = [(true, 1), (false, 2), (true, 3), (false, 4), (true, 5)];
-/// The segments of a display that shine for each digit.
+/// The lit segments of a display for each digit.
 const SEGMENTS: [&str; 10] = [
     "abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg",
 ];
 
-/// Why there is no picture.
+/// The reason why a picture could not be drawn.
 #[derive(Debug, Error)]
 pub enum PictureError {
-    /// There is no such file.
-    #[error("there is no picture {0}")]
+    /// The file does not exist.
+    #[error("the picture {0} does not exist")]
     Missing(String),
-    /// A picture without pixels was asked for.
-    #[error("a picture has no pixels")]
+    /// The requested size is zero.
+    #[error("the size of a picture must not be zero")]
     Empty,
-    /// The file is no picture.
+    /// The file is not a valid SVG.
     #[error(transparent)]
     Svg(#[from] usvg::Error),
-    /// The picture cannot be encoded.
+    /// The picture could not be encoded.
     #[error(transparent)]
     Jpeg(#[from] ImageError),
 }
@@ -113,24 +114,24 @@ pub enum PictureError {
 /// A picture that reports share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scene {
-    /// The photo kind it serves.
+    /// The kind of photos that it is used for.
     pub kind: &'static str,
-    /// Its name, part of its object's key.
+    /// Its name, which is part of the object key.
     pub name: String,
-    /// The file that shows it.
+    /// The SVG file.
     file: &'static str,
-    /// What makes this scene of what the file shows.
+    /// The style sheet.
     style: String,
 }
 
 impl Scene {
-    /// Key of the picture in the object storage.
+    /// Returns the key of the picture in the object storage.
     #[must_use]
     pub fn object_key(&self) -> String {
         format!("photos/sandbox/{}.jpg", self.name)
     }
 
-    /// Key of the thumbnail in the object storage.
+    /// Returns the key of the thumbnail in the object storage.
     #[must_use]
     pub fn thumbnail_key(&self) -> String {
         format!("photos/sandbox/{}-thumb.jpg", self.name)
@@ -139,7 +140,7 @@ impl Scene {
     /// Draws the picture and its thumbnail.
     ///
     /// # Errors
-    /// When the picture cannot be drawn or encoded.
+    /// The picture could not be drawn or encoded.
     pub fn draw(&self) -> Result<Picture, PictureError> {
         let tree = tree(self.file, &self.style)?;
         Ok(Picture {
@@ -157,13 +158,13 @@ pub struct Picture {
     pub thumbnail: Vec<u8>,
 }
 
-/// What a file shows under a style sheet, with the other files that it shows as images.
+/// Parses a file with a style sheet, which also applies to the files that it includes as images.
 fn tree(file: &str, style: &str) -> Result<Tree, PictureError> {
     let found = FILES.iter().find(|(name, _)| *name == file);
     let (_, svg) = found.ok_or_else(|| PictureError::Missing(file.to_owned()))?;
     let options = Options {
         style_sheet: Some(style.to_owned()),
-        // They are drawn at the picture's own scale, pixel upon pixel.
+        // Images are drawn at their original scale, so smooth scaling is not needed.
         image_rendering: ImageRendering::OptimizeSpeed,
         image_href_resolver: ImageHrefResolver {
             resolve_data: Box::new(|_, _, _| None),
@@ -174,7 +175,7 @@ fn tree(file: &str, style: &str) -> Result<Tree, PictureError> {
     Ok(Tree::from_str(svg, &options)?)
 }
 
-fn drawn(tree: &Tree, (width, height): (u32, u32)) -> Result<Pixmap, PictureError> {
+fn render(tree: &Tree, (width, height): (u32, u32)) -> Result<Pixmap, PictureError> {
     let mut pixmap = Pixmap::new(width, height).ok_or(PictureError::Empty)?;
     let scale = Transform::from_scale(width as f32 / tree.size().width(), height as f32 / tree.size().height());
     resvg::render(tree, scale, &mut pixmap.as_mut());
@@ -182,8 +183,8 @@ fn drawn(tree: &Tree, (width, height): (u32, u32)) -> Result<Pixmap, PictureErro
 }
 
 fn encode(tree: &Tree, size: (u32, u32), quality: u8) -> Result<Vec<u8>, PictureError> {
-    let pixmap = drawn(tree, size)?;
-    // Opaque all over, for a JPEG knows nothing else.
+    let pixmap = render(tree, size)?;
+    // JPEG has no alpha channel, and all pixels are opaque.
     let rgb: Vec<u8> = pixmap
         .pixels()
         .iter()
@@ -205,13 +206,13 @@ pub static SCENES: LazyLock<Vec<Scene>> = LazyLock::new(|| {
             style,
         });
     };
-    let painted = |color: &str| format!("svg{{color:{color}}}");
+    let paint_style = |color: &str| format!("svg{{color:{color}}}");
     for (paint, color) in PAINTS {
         for (body, file) in BODIES {
-            add("EXTERIOR", format!("side-{body}-{paint}"), file, painted(color));
+            add("EXTERIOR", format!("side-{body}-{paint}"), file, paint_style(color));
         }
-        add("EXTERIOR", format!("front-{paint}"), "front.svg", painted(color));
-        add("EXTERIOR", format!("rear-{paint}"), "rear.svg", painted(color));
+        add("EXTERIOR", format!("front-{paint}"), "front.svg", paint_style(color));
+        add("EXTERIOR", format!("rear-{paint}"), "rear.svg", paint_style(color));
     }
     for (kind, name, file, styles) in [
         ("INTERIOR", "interior", "interior.svg", INTERIORS),
@@ -223,11 +224,11 @@ pub static SCENES: LazyLock<Vec<Scene>> = LazyLock::new(|| {
         }
     }
     for ((paint, color), (is_dented, scratches)) in PAINTS.into_iter().zip(DAMAGES) {
-        let style = painted(color) + &damaged(is_dented, scratches);
+        let style = paint_style(color) + &damage_style(is_dented, scratches);
         add("DAMAGE", format!("damage-{paint}"), "damage.svg", style);
     }
     for km in ODOMETERS {
-        add("ODOMETER", format!("odometer-{km}"), "odometer.svg", shining(km));
+        add("ODOMETER", format!("odometer-{km}"), "odometer.svg", display_style(km));
     }
     add(
         "REGISTRATION",
@@ -239,8 +240,8 @@ pub static SCENES: LazyLock<Vec<Scene>> = LazyLock::new(|| {
     scenes
 });
 
-/// What of the file's damage a panel does not have.
-fn damaged(is_dented: bool, scratches: usize) -> String {
+/// Returns the style that hides the damage a panel does not have.
+fn damage_style(is_dented: bool, scratches: usize) -> String {
     let mut style = String::from(if is_dented { "" } else { " #dent{display:none}" });
     for group in scratches + 1..=5 {
         let _ = write!(style, " .s{group}{{display:none}}");
@@ -248,19 +249,19 @@ fn damaged(is_dented: bool, scratches: usize) -> String {
     style
 }
 
-/// The display's segments that shine for this mileage.
-fn shining(km: i32) -> String {
+/// Returns the style that lights the segments of the display for this mileage.
+fn display_style(km: i32) -> String {
     let mut style = String::new();
-    for (place, digit) in format!("{km:06}").chars().enumerate() {
+    for (position, digit) in format!("{km:06}").chars().enumerate() {
         let digit = digit.to_digit(10).unwrap_or_default() as usize;
         for segment in SEGMENTS[digit].chars() {
-            let _ = write!(style, "#p{} .{segment}{{stroke:#9fe4ff}} ", place + 1);
+            let _ = write!(style, "#p{} .{segment}{{stroke:#9fe4ff}} ", position + 1);
         }
     }
     style
 }
 
-/// Whether photos of a kind are of papers, which have no thumbnail.
+/// Returns whether photos of a kind show papers, which have no thumbnail.
 #[must_use]
 pub fn is_paper(kind: &str) -> bool {
     matches!(kind, "REGISTRATION" | "OTOSICIL_PDF")
@@ -270,7 +271,7 @@ fn find(name: &str) -> Option<usize> {
     SCENES.iter().position(|scene| scene.name == name)
 }
 
-/// The paint that pictures show a colour with.
+/// Returns the paint with which a color is shown.
 fn paint(color: &str) -> &'static str {
     match color {
         "Beyaz" => "white",
@@ -281,7 +282,7 @@ fn paint(color: &str) -> &'static str {
     }
 }
 
-/// The pictures around a car of a body type and colour: front, side, rear.
+/// Returns the exterior scenes for a body type and color: front, side, rear.
 #[must_use]
 pub fn exteriors(body: &str, color: &str) -> Vec<usize> {
     let body = match body {
@@ -302,13 +303,13 @@ pub fn exteriors(body: &str, color: &str) -> Vec<usize> {
     .collect()
 }
 
-/// The picture of a damaged panel of a car of this colour.
+/// Returns the scene of a damaged panel in this color.
 #[must_use]
 pub fn damage(color: &str) -> Vec<usize> {
     find(&format!("damage-{}", paint(color))).into_iter().collect()
 }
 
-/// The picture of an odometer with exactly this mileage.
+/// Returns the scene of an odometer with exactly this mileage, if there is one.
 #[must_use]
 pub fn odometer(mileage_km: i32) -> Option<usize> {
     find(&format!("odometer-{mileage_km}"))
@@ -322,11 +323,11 @@ mod tests {
 
     fn thumbnail(scene: &Scene) -> Pixmap {
         let tree = tree(scene.file, &scene.style).expect("a picture");
-        drawn(&tree, THUMBNAIL_SIZE).expect("pixels")
+        render(&tree, THUMBNAIL_SIZE).expect("pixels")
     }
 
     #[test]
-    fn every_picture_decodes_at_its_size_and_is_not_plain() {
+    fn every_picture_decodes_at_its_size_and_has_many_colors() {
         for scene in SCENES.iter().step_by(7).chain(SCENES.iter().rev().take(3)) {
             let picture = scene.draw().expect("drawn");
             for (jpeg, size) in [(&picture.full, SIZE), (&picture.thumbnail, THUMBNAIL_SIZE)] {
@@ -338,14 +339,14 @@ mod tests {
                     .pixels()
                     .map(|pixel| pixel.0.map(|channel| channel / 16))
                     .collect();
-                assert!(colors.len() > 12, "{} has {} colours", scene.name, colors.len());
+                assert!(colors.len() > 12, "{} has {} colors", scene.name, colors.len());
             }
         }
     }
 
-    /// So every style sheet means something to its file.
+    /// This shows that every style sheet has an effect on its file.
     #[test]
-    fn no_picture_looks_like_another() {
+    fn all_pictures_differ() {
         let mut seen = HashMap::new();
         for scene in SCENES.iter() {
             if let Some(other) = seen.insert(thumbnail(scene).take(), &scene.name) {
@@ -355,22 +356,22 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_a_picture_and_every_file_that_it_shows_is_there() {
-        let mut shown: HashSet<_> = SCENES.iter().map(|scene| scene.file).collect();
+    fn every_file_is_valid_and_used() {
+        let mut used: HashSet<_> = SCENES.iter().map(|scene| scene.file).collect();
         for (name, svg) in FILES {
             tree(name, "").expect(name);
             for href in svg.split("<image href=\"").skip(1) {
                 let href = href.split('"').next().expect("an end");
-                shown.insert(FILES.iter().find(|(name, _)| *name == href).expect(href).0);
+                used.insert(FILES.iter().find(|(name, _)| *name == href).expect(href).0);
             }
         }
-        let idle: Vec<_> = FILES.iter().filter(|(name, _)| !shown.contains(name)).collect();
-        assert!(idle.is_empty(), "{idle:?}");
+        let unused: Vec<_> = FILES.iter().filter(|(name, _)| !used.contains(name)).collect();
+        assert!(unused.is_empty(), "{unused:?}");
     }
 
-    /// What nothing covers is black in a JPEG.
+    /// Transparent pixels would be black in a JPEG.
     #[test]
-    fn every_picture_is_covered_by_what_it_shows() {
+    fn every_picture_is_opaque() {
         for scene in SCENES.iter() {
             let is_covered = thumbnail(scene).pixels().iter().all(|pixel| pixel.alpha() == 255);
             assert!(is_covered, "{}", scene.name);
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_car_has_its_own_body_and_paint_on_its_pictures() {
+    fn pictures_show_the_body_and_paint_of_the_car() {
         let names: Vec<_> = exteriors("VAN", "Kırmızı")
             .into_iter()
             .map(|scene| SCENES[scene].name.clone())

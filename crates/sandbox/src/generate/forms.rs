@@ -1,4 +1,4 @@
-//! A report's forms: the inspector's answers, and those a device's measurement gave.
+//! Generates a report's forms with the answers of inspectors and devices.
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::score;
@@ -7,21 +7,21 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::texts::sentence;
-use crate::catalogue::templates::{BODY_PAINT, Reading, TEMPLATES, can_be};
-use crate::catalogue::test_line;
-use crate::catalogue::texts::GENERAL_NOTES;
+use crate::catalog::templates::{BODY_PAINT, Reading, TEMPLATES, can_be};
+use crate::catalog::test_line;
+use crate::catalog::texts::GENERAL_NOTES;
 use crate::data::{Answer, Dataset, Form, MeasurementPoint, Template, Vehicle, Writer};
 use crate::random::Random;
 
-/// How often in a hundred an inspector's text holds personal data it should not hold.
+/// The percentage of inspectors' texts that contain personal data.
 const PERSONAL: i64 = 12;
 
-/// Who fills a report's forms, how far, and when.
+/// The inspector of a report's forms, how much of them is filled in, and when.
 #[derive(Clone, Copy)]
-pub struct Hand {
+pub struct FormContext {
     /// The inspector's name.
     pub inspector: &'static str,
-    /// How many points in a hundred get an answer.
+    /// The percentage of points that get an answer.
     pub answered: i64,
     /// The mileage that was read, in km.
     pub mileage_km: i32,
@@ -29,13 +29,13 @@ pub struct Hand {
     pub time: DateTime<Utc>,
 }
 
-/// A form filled by hand.
-pub fn by_hand(random: &mut Random, template: &Template, hand: Hand) -> Form {
+/// Generates a form that an inspector fills in.
+pub fn manual_form(random: &mut Random, template: &Template, context: FormContext) -> Form {
     let mut answers = Vec::new();
     if let Some(spec) = TEMPLATES.iter().find(|spec| spec.code == template.code) {
         let statuses: Vec<_> = spec.statuses.iter().map(|status| (status, status.3)).collect();
         for (point, (_, _, reading)) in template.points.iter().zip(spec.points) {
-            if !random.chance(hand.answered) {
+            if !random.chance(context.answered) {
                 continue;
             }
             let drawn = random.weighted(&statuses);
@@ -44,15 +44,15 @@ pub fn by_hand(random: &mut Random, template: &Template, hand: Hand) -> Form {
             } else {
                 &spec.statuses[0]
             };
-            let at_best = status.2 == "NONE";
-            let note = if !at_best && random.chance(70) {
+            let has_defect = status.2 != "NONE";
+            let note = if has_defect && random.chance(70) {
                 let fitting: Vec<&str> = spec
                     .notes
                     .iter()
                     .filter(|note| note.fits(point.code, status.0))
                     .map(|note| note.text)
                     .collect();
-                sentence(random, &fitting, hand.mileage_km, PERSONAL)
+                sentence(random, &fitting, context.mileage_km, PERSONAL)
             } else {
                 String::new()
             };
@@ -61,35 +61,35 @@ pub fn by_hand(random: &mut Random, template: &Template, hand: Hand) -> Form {
                 status_code: status.0,
                 status_label: status.1,
                 severity: status.2,
-                numeric_value: reading.map(|reading| read(random, reading, spec.code, status.0)),
+                numeric_value: reading.map(|reading| reading_value(random, reading, spec.code, status.0)),
                 note,
-                writer: Writer::Inspector(hand.inspector),
+                writer: Writer::Inspector(context.inspector),
             });
         }
     }
     Form {
-        id: random.id(hand.time),
+        id: random.id(context.time),
         template: template.id,
-        general_note: general_note(random, template.code, hand),
+        general_note: general_note(random, template.code, context),
         answers,
     }
 }
 
-fn general_note(random: &mut Random, form: &str, hand: Hand) -> String {
+fn general_note(random: &mut Random, form: &str, context: FormContext) -> String {
     if random.chance(35) {
         let fitting: Vec<&str> = GENERAL_NOTES
             .iter()
             .filter(|(of, _)| of.is_none_or(|of| of == form))
             .map(|(_, text)| *text)
             .collect();
-        sentence(random, &fitting, hand.mileage_km, PERSONAL)
+        sentence(random, &fitting, context.mileage_km, PERSONAL)
     } else {
         String::new()
     }
 }
 
-/// A reading; paint is thicker where it is not the maker's.
-fn read(random: &mut Random, reading: Reading, form: &str, status: &str) -> Decimal {
+/// Generates a reading. Repainted panels have thicker paint.
+fn reading_value(random: &mut Random, reading: Reading, form: &str, status: &str) -> Decimal {
     let (low, high) = match (form, status) {
         (BODY_PAINT, "LOCAL_PAINT") => (165, 290),
         (BODY_PAINT, "PAINTED") => (210, 480),
@@ -98,7 +98,7 @@ fn read(random: &mut Random, reading: Reading, form: &str, status: &str) -> Deci
     Decimal::new(random.between(low, high), reading.scale)
 }
 
-/// The organisation's bounds for a point.
+/// Returns the organization's bounds for a point.
 fn bounds(data: &Dataset, organization: usize, code: &str) -> Option<Bounds> {
     let row = data
         .thresholds
@@ -112,13 +112,13 @@ fn bounds(data: &Dataset, organization: usize, code: &str) -> Option<Bounds> {
     })
 }
 
-/// The status the organisation's thresholds give a value.
+/// Returns the status of a value by the organization's thresholds.
 pub fn status(data: &Dataset, organization: usize, code: &str, value: Decimal) -> Option<PointStatus> {
     threshold::status(value, bounds(data, organization, code).as_ref())
 }
 
-/// A value a device would send for the point, two decimals at most; none for the computed ratio. `before` are those of other
-/// points: most right sides are not far from their left ones.
+/// Generates a value that a device could send for a point, with at most two decimals, or `None` for the computed ratio. `before`
+/// returns the values of earlier points, because most right sides differ little from their left sides.
 pub fn device_value(
     random: &mut Random,
     vehicle: &Vehicle,
@@ -143,14 +143,14 @@ pub fn device_value(
                 Some(left) => (left * Decimal::new(random.between(88, 108), 2)).round_dp(2),
                 None => Decimal::new(random.between(point.hundredths.0, point.hundredths.1), 2),
             };
-            let greatest = Decimal::new(point.hundredths.1, 2);
-            Some(value.min(greatest).normalize())
+            let max = Decimal::new(point.hundredths.1, 2);
+            Some(value.min(max).normalize())
         }
     }
 }
 
-/// The test-line form: `sent` by a device under `device` where there is one, the rest read by the inspector. Also settles
-/// the outcome of each sent point.
+/// Generates the test-line form and sets the outcome of each point in `sent`. Those values come from the measurement `device`, if there
+/// is one; the inspector reads the other points.
 pub fn test_line(
     random: &mut Random,
     data: &Dataset,
@@ -158,7 +158,7 @@ pub fn test_line(
     vehicle: &Vehicle,
     sent: &mut [MeasurementPoint],
     device: Option<Uuid>,
-    hand: Hand,
+    context: FormContext,
 ) -> Form {
     let organization = template.organization;
     for point in sent.iter_mut() {
@@ -177,14 +177,14 @@ pub fn test_line(
         };
         let (value, writer) = match (from_device, device) {
             (Some(value), Some(measurement)) => (value, Writer::Device(measurement)),
-            _ if random.chance(hand.answered) => match device_value(random, vehicle, point.code, |code| {
+            _ if random.chance(context.answered) => match device_value(random, vehicle, point.code, |code| {
                 let of = template.points.iter().find(|point| point.code == code)?.id;
                 answers
                     .iter()
                     .find(|answer: &&Answer| answer.point == of)?
                     .numeric_value
             }) {
-                Some(value) => (value, Writer::Inspector(hand.inspector)),
+                Some(value) => (value, Writer::Inspector(context.inspector)),
                 None => continue,
             },
             _ => continue,
@@ -202,9 +202,9 @@ pub fn test_line(
         }
     }
     Form {
-        id: random.id(hand.time),
+        id: random.id(context.time),
         template: template.id,
-        general_note: general_note(random, template.code, hand),
+        general_note: general_note(random, template.code, context),
         answers,
     }
 }
@@ -216,7 +216,7 @@ fn ratio(vehicle: &Vehicle, sent: &[MeasurementPoint]) -> Option<Decimal> {
     partner_api_domain::dyno::ratio(measured.value, vehicle.factory_power_hp?)
 }
 
-/// What the report scores by its answers' defects.
+/// Returns the report's score, which depends on the defects in its answers.
 pub fn score(forms: &[Form]) -> i32 {
     let answers = forms.iter().flat_map(|form| &form.answers);
     score::score(answers.map(|answer| answer.severity))

@@ -1,18 +1,18 @@
-//! Packages that test-line devices sent.
+//! Generates the measurements of test-line devices.
 
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Duration, FixedOffset, Utc};
 use partner_api_domain::plate;
 
-use super::forms::Hand;
+use super::forms::FormContext;
 use super::{base, forms};
-use crate::catalogue::test_line;
-use crate::catalogue::texts::INSPECTORS;
+use crate::catalog::test_line;
+use crate::catalog::texts::INSPECTORS;
 use crate::data::{Dataset, Form, Measurement, MeasurementPoint, Opened, Template, Vehicle};
 use crate::random::Random;
 
-/// The test-line form of the report with number `report`; of half of the finished ones a device sent the values.
+/// Generates the test-line form of the report with index `report`. Half of the finished forms have values from a device.
 pub fn test_line_form(
     random: &mut Random,
     data: &mut Dataset,
@@ -20,24 +20,32 @@ pub fn test_line_form(
     vehicle: usize,
     branch: usize,
     report: usize,
-    hand: Hand,
+    context: FormContext,
 ) -> Form {
     let vehicle = data.vehicles[vehicle].clone();
-    let is_finished = hand.answered > 50;
+    let is_finished = context.answered > 50;
     if !is_finished || random.chance(50) {
-        return forms::test_line(random, data, template, &vehicle, &mut [], None, hand);
+        return forms::test_line(random, data, template, &vehicle, &mut [], None, context);
     }
-    let received_at = hand.time + Duration::minutes(random.between(-30, 45));
+    let received_at = context.time + Duration::minutes(random.between(-30, 45));
     let mut measurement = package(random, data, &vehicle, branch, received_at);
     let device = Some(measurement.id);
-    let form = forms::test_line(random, data, template, &vehicle, &mut measurement.points, device, hand);
+    let form = forms::test_line(
+        random,
+        data,
+        template,
+        &vehicle,
+        &mut measurement.points,
+        device,
+        context,
+    );
     measurement.status = "APPLIED";
     measurement.inspection = Some(report);
-    // One that came before the report waited for the inspector's click.
-    let waited = received_at < hand.time;
-    measurement.settled_by = waited.then_some(hand.inspector);
-    measurement.settled_at = Some(if waited {
-        hand.time + Duration::minutes(3)
+    // A measurement that arrived before the report was opened was applied by the inspector.
+    let was_pending = received_at < context.time;
+    measurement.settled_by = was_pending.then_some(context.inspector);
+    measurement.settled_at = Some(if was_pending {
+        context.time + Duration::minutes(3)
     } else {
         received_at
     });
@@ -45,9 +53,9 @@ pub fn test_line_form(
     form
 }
 
-/// Packages that wait for a report, and some that inspectors ignored.
+/// Adds measurements without a report: pending ones, and some that inspectors discarded.
 pub fn add_unsettled(random: &mut Random, data: &mut Dataset) {
-    // Vehicles nobody opened a report for, at branches that take measurements.
+    // Vehicles without a report, at active branches.
     for number in 0..54 {
         let branch = loop {
             let branch = random.index(data.branches.len());
@@ -66,7 +74,7 @@ pub fn add_unsettled(random: &mut Random, data: &mut Dataset) {
         }
         data.measurements.push(measurement);
     }
-    // Vehicles whose report was opened too long ago: the inspector still finds their values waiting.
+    // Vehicles whose report was opened too long ago, so that their measurements are pending.
     let late: Vec<(usize, usize)> = data
         .inspections
         .iter()
@@ -81,7 +89,7 @@ pub fn add_unsettled(random: &mut Random, data: &mut Dataset) {
     }
 }
 
-/// A package as it arrives: nothing is known yet of what becomes of it.
+/// Generates a package on arrival, without outcomes.
 fn package(
     random: &mut Random,
     data: &Dataset,
@@ -105,7 +113,7 @@ fn package(
         }
     }
     if points.is_empty() {
-        // A package has at least one value; the chance of none is small, but not nothing.
+        // A package must have at least one value.
         let code = "BRAKE_FRONT_LEFT";
         points.extend(
             forms::device_value(random, vehicle, code, |_| None).map(|value| MeasurementPoint {
@@ -141,7 +149,7 @@ fn package(
     measurement
 }
 
-/// The bytes the device sent: each maker has its own way of spelling a plate and of laying out JSON.
+/// Generates the bytes that the device sent. Device makers spell plates and format JSON differently.
 fn raw(random: &mut Random, data: &Dataset, measurement: &Measurement) -> Vec<u8> {
     let plate = match random.index(3) {
         0 => measurement.plate.clone(),

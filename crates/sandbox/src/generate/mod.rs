@@ -1,7 +1,6 @@
-//! Makes the sandbox's data from a seed. Pure: the same seed gives the same rows on every machine and day.
+//! Generates the sandbox's data from a seed. The same seed gives the same rows on every machine and day.
 
 mod forms;
-pub mod found;
 mod measurements;
 mod photos;
 mod reports;
@@ -12,21 +11,21 @@ mod texts;
 
 use chrono::{DateTime, TimeZone as _, Utc};
 
-use super::catalogue::places;
+use super::catalog::places;
 use super::data::{Dataset, Examples, Inspection, Opened};
 use super::random::Random;
 
-/// The seed of the data that `partner-api sandbox` serves. Another one makes another data set, whose organisations have
-/// other ids: a database made with an older one is recognised by that.
+/// The seed of the data that `partner-api sandbox` serves. Another seed gives organizations with other IDs, by which a database with
+/// older data is detected.
 pub const SEED: u64 = 20_261_122;
 
-/// The day before which everything in the data happened that is not tied to the sandbox's last start.
+/// Returns the day before which everything in the data happened, except what is relative to the sandbox's last start.
 #[must_use]
 pub fn base() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 6, 1, 0, 0, 0).single().unwrap_or_default()
 }
 
-/// All of the data of a seed.
+/// Generates the data of a seed.
 #[must_use]
 pub fn dataset(seed: u64) -> Dataset {
     let mut random = Random::new(seed);
@@ -58,22 +57,23 @@ pub fn dataset(seed: u64) -> Dataset {
     data
 }
 
-/// The examples are the first reports that show the most.
+/// Selects the first reports that show as much as possible as examples.
 fn choose_examples(data: &mut Dataset) {
     let first = |wanted: &dyn Fn(&Inspection) -> bool| data.inspections.iter().position(wanted).unwrap_or(0);
-    let rich = |inspection: &Inspection| {
+    let shows_everything = |inspection: &Inspection| {
         data.branches[inspection.branch].organization == places::MASKED
             && inspection.forms.len() == 5
             && inspection.photos.iter().any(|photo| photo.kind == "REGISTRATION")
             && inspection.photos.iter().any(|photo| photo.kind == "OTOSICIL_PDF")
             && inspection.photos.iter().any(|photo| !photo.show_in_report)
     };
-    let published =
-        first(&|inspection| inspection.status == "PUBLISHED" && inspection.public_slug.is_some() && rich(inspection));
+    let published = first(&|inspection| {
+        inspection.status == "PUBLISHED" && inspection.public_slug.is_some() && shows_everything(inspection)
+    });
     let archived = first(&|inspection| inspection.status == "ARCHIVED" && !inspection.photos.is_empty());
     let cancelled = first(&|inspection| inspection.status == "CANCELLED");
-    // The youngest: of several open reports for one plate a measurement goes to the newest.
-    let open_report = first(&|inspection| inspection.opened == Opened::Before(reports::youngest()));
+    // The newest open report, because a measurement goes to the newest one for its plate.
+    let open_report = first(&|inspection| inspection.opened == Opened::Before(reports::newest_age()));
     data.examples = Examples {
         published,
         archived,

@@ -1,22 +1,22 @@
-//! A report's photos, hidden ones among them.
+//! Generates a report's photos, some of them hidden.
 
 use chrono::{DateTime, Utc};
 use sandbox_pictures::{self as pictures, SCENES};
 
 use super::texts::sentence;
-use crate::catalogue::templates::TEMPLATES;
-use crate::catalogue::texts::CAPTIONS;
+use crate::catalog::templates::TEMPLATES;
+use crate::catalog::texts::CAPTIONS;
 use crate::data::{Form, Photo, Template, Vehicle};
 use crate::random::Random;
 
-/// Photos of a report: around the vehicle, inside, engine, underbody, defects found, and papers.
+/// Generates the photos of a report: exterior, interior, engine, underbody, defects, and papers.
 pub fn of_report(
     random: &mut Random,
     vehicle: &Vehicle,
     mileage_km: i32,
     forms: &[Form],
     templates: &[Template],
-    made: DateTime<Utc>,
+    created_at: DateTime<Utc>,
 ) -> Vec<Photo> {
     let mut photos = Vec::new();
     let mut add = |random: &mut Random, kind: &'static str, point_code: Option<&'static str>, scenes: Vec<usize>| {
@@ -26,7 +26,7 @@ pub fn of_report(
         let caption = random.chance(45).then(|| sentence(random, &CAPTIONS, mileage_km, 8));
         let is_paper = pictures::is_paper(kind);
         photos.push(Photo {
-            id: random.id(made),
+            id: random.id(created_at),
             kind,
             point_code,
             caption,
@@ -69,7 +69,7 @@ fn of_kind(kind: &str) -> Vec<usize> {
     (0..SCENES.len()).filter(|index| SCENES[*index].kind == kind).collect()
 }
 
-/// Points with a defect worth a photo, with the photo's kind.
+/// Returns the points with defects that deserve a photo, and the photo's kind.
 fn defects(forms: &[Form], templates: &[Template]) -> Vec<(&'static str, &'static str)> {
     let mut found = Vec::new();
     for form in forms {

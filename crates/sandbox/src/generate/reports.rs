@@ -1,21 +1,21 @@
-//! Vehicles and the reports about them.
+//! Generates vehicles and their reports.
 
 use chrono::{DateTime, Duration, Utc};
 use rust_decimal::Decimal;
 
-use super::forms::Hand;
-use super::found::Found;
+use super::forms::FormContext;
 use super::texts::true_sentence;
 use super::{base, forms, measurements, photos};
-use crate::catalogue::places::{BRANCHES, OPEN_REPORT_CODE, ORGANIZATIONS};
-use crate::catalogue::templates::{DISCOUNTS, PACKAGES};
-use crate::catalogue::texts::{INSPECTORS, RECOMMENDATIONS, SERVICES, SUMMARIES};
-use crate::catalogue::vehicles::{COLORS, MODELS};
+use crate::catalog::places::{BRANCHES, OPEN_REPORT_CODE, ORGANIZATIONS};
+use crate::catalog::templates::{DISCOUNTS, PACKAGES};
+use crate::catalog::texts::{INSPECTORS, RECOMMENDATIONS, SERVICES, SUMMARIES};
+use crate::catalog::vehicles::{COLORS, MODELS};
 use crate::data::{Dataset, Form, Inspection, Opened, Template, Vehicle};
+use crate::findings::Findings;
 use crate::random::Random;
 use sandbox_pictures as pictures;
 
-/// How many reports of each status are made.
+/// The number of reports in each status.
 const STATUSES: [(&str, usize); 7] = [
     ("PUBLISHED", 216),
     ("ARCHIVED", 210),
@@ -25,13 +25,13 @@ const STATUSES: [(&str, usize); 7] = [
     ("REVISION_REQUESTED", 32),
     ("CANCEL_REQUESTED", 32),
 ];
-/// Published reports whose public page is not made yet.
+/// The number of published reports without a public page.
 const WITHOUT_SLUG: usize = 7;
-/// Reports that came in one import, all with one time: more than a page of them.
+/// The number of published and of archived reports that were opened at the same time, by an import. Together they exceed one page.
 const IMPORTED: usize = 40;
 
-/// The age of the report that every start opens again: less than that of any other.
-pub fn youngest() -> Duration {
+/// Returns the age of the report that every start reopens, which is the newest.
+pub fn newest_age() -> Duration {
     Duration::minutes(5)
 }
 
@@ -43,7 +43,7 @@ pub fn add(random: &mut Random, data: &mut Dataset) {
         }
     }
     random.shuffle(&mut plan);
-    // Reports are numbered in the order they were opened.
+    // Reports are numbered in the order in which they were opened.
     plan.sort_by_key(|(_, opened)| match opened {
         Opened::At(time) => *time,
         Opened::Before(age) => base() - *age,
@@ -60,20 +60,20 @@ pub fn add(random: &mut Random, data: &mut Dataset) {
     same_plate_twice(data);
 }
 
-/// Two open reports of one vehicle at one branch: a measurement goes to the newer.
+/// Gives two open reports of one branch the same vehicle. A measurement for it goes to the newer report.
 fn same_plate_twice(data: &mut Dataset) {
     let open: Vec<usize> = (0..data.inspections.len())
         .filter(|index| match data.inspections[*index].opened {
-            Opened::Before(age) => age > youngest() && age < Duration::hours(24),
+            Opened::Before(age) => age > newest_age() && age < Duration::hours(24),
             Opened::At(_) => false,
         })
         .collect();
-    for (place, first) in open.iter().enumerate() {
-        let second = open[place + 1..]
+    for (index, first) in open.iter().enumerate() {
+        let second = open[index + 1..]
             .iter()
             .find(|second| data.inspections[**second].branch == data.inspections[*first].branch);
         if let Some(second) = second {
-            // They were opened on one day: one mileage, of which nothing was written yet.
+            // Both were opened on the same day, so they have the same mileage. Texts and photos that may contradict it are removed.
             let (vehicle, mileage) = {
                 let second = &data.inspections[*second];
                 (second.vehicle, second.snapshot_mileage_km)
@@ -93,11 +93,11 @@ fn same_plate_twice(data: &mut Dataset) {
     }
 }
 
-/// When the `number`th report of a status was opened.
+/// Generates the time at which the report with this number within its status was opened.
 fn opened(random: &mut Random, status: &str, number: usize) -> Opened {
     let day = Duration::hours(24);
     match (status, number) {
-        ("DRAFT", 0) => return Opened::Before(youngest()),
+        ("DRAFT", 0) => return Opened::Before(newest_age()),
         ("DRAFT", 1..=24) | ("REVISION_REQUESTED", 0..=9) => {
             return Opened::Before(Duration::minutes(random.between(20, 23 * 60)));
         }
@@ -115,8 +115,8 @@ fn opened(random: &mut Random, status: &str, number: usize) -> Opened {
         "CANCELLED" => random.between(5, 300),
         _ => random.between(2, 60),
     };
-    // Within opening hours (06:00 to 15:00 UTC is 09:00 to 18:00 in Türkiye), on whole minutes of coarse grain, so that
-    // now and then two are opened at the same time.
+    // Within opening hours (09:00 to 18:00 in Türkiye is 06:00 to 15:00 UTC), in steps of 15 minutes, so that some reports are opened
+    // at the same time.
     Opened::At(base() - Duration::days(days) + Duration::minutes(360 + 15 * random.between(0, 36)))
 }
 
@@ -125,7 +125,7 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         Opened::At(time) => (time, false),
         Opened::Before(age) => (base() - age, true),
     };
-    let is_open_example = opened == Opened::Before(youngest());
+    let is_open_example = opened == Opened::Before(newest_age());
     let branch = if is_open_example {
         BRANCHES
             .iter()
@@ -159,7 +159,7 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         .map(|inspection| inspection.snapshot_mileage_km);
     let registered = data.vehicles[vehicle].mileage_km;
     let mileage = mileage(random, before.max().unwrap_or(registered).max(registered));
-    let hand = Hand {
+    let context = FormContext {
         inspector: random.pick::<&'static str>(&INSPECTORS),
         answered,
         mileage_km: mileage,
@@ -172,12 +172,12 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         .take(form_count)
         // An electric car has neither oil nor a clutch.
         .filter(|template| !(template.code == "ENGINE" && is_electric))
-        .map(|template| forms::by_hand(random, template, hand))
+        .map(|template| forms::manual_form(random, template, context))
         .collect();
     let number = data.inspections.len();
     if has_test_line && let Some(template) = templates.iter().find(|template| template.is_test_line) {
         filled.push(if is_recent {
-            // Waits for the device.
+            // Empty until a device submits a measurement.
             Form {
                 id: random.id(time),
                 template: template.id,
@@ -185,17 +185,17 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
                 answers: Vec::new(),
             }
         } else {
-            measurements::test_line_form(random, data, template, vehicle, branch, number, hand)
+            measurements::test_line_form(random, data, template, vehicle, branch, number, context)
         });
     }
-    let pictured = !matches!(status, "DRAFT") && !random.chance(3);
-    let photos = if pictured {
+    let has_photos = !matches!(status, "DRAFT") && !random.chance(3);
+    let photos = if has_photos {
         photos::of_report(random, &data.vehicles[vehicle], mileage, &filled, &templates, time)
     } else {
         Vec::new()
     };
     let score = forms::score(&filled);
-    let found = Found::new(mileage, &filled, &templates);
+    let findings = Findings::new(mileage, &filled, &templates);
     let visible = matches!(status, "PUBLISHED" | "ARCHIVED" | "CANCELLED");
     let published_at = visible.then(|| time + Duration::minutes(random.between(50, 400)));
     let base_price = price + if data.vehicles[vehicle].body == "SUV" { 450 } else { 0 };
@@ -227,17 +227,17 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         discount_name,
         final_price,
         payment_type: random.weighted(&[("CARD", 55), ("CASH", 25), ("TRANSFER", 20)]),
-        inspector_name: hand.inspector,
+        inspector_name: context.inspector,
         snapshot_mileage_km: mileage,
         summary: if is_draft {
             String::new()
         } else {
-            true_sentence(random, &SUMMARIES, SERVICES[0], &found, 25)
+            true_sentence(random, &SUMMARIES, SERVICES[0], &findings, 25)
         },
         recommendation: if is_draft {
             String::new()
         } else {
-            true_sentence(random, &RECOMMENDATIONS, SERVICES[1], &found, 15)
+            true_sentence(random, &RECOMMENDATIONS, SERVICES[1], &findings, 15)
         },
         overall_score: if is_draft { 0 } else { score },
         public_slug: has_page.then(|| slug(random)),
@@ -248,10 +248,10 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
     }
 }
 
-/// A branch; one that is closed has old reports only.
+/// Picks a branch. An inactive branch has only old reports.
 fn pick_branch(random: &mut Random, is_recent: bool) -> usize {
     loop {
-        // The first branches of the list are the busiest.
+        // The first branches of the list have the most reports.
         let branch = random.index(BRANCHES.len()).min(random.index(BRANCHES.len() + 8));
         if BRANCHES[branch].is_active || !is_recent {
             return branch;
@@ -259,8 +259,8 @@ fn pick_branch(random: &mut Random, is_recent: bool) -> usize {
     }
 }
 
-/// The mileage at the inspection, which is never less than what was read `before`: that of the next picture of an odometer, for
-/// some, or some more.
+/// Generates the mileage at the inspection, which is at least `before`. For some reports it is the next one for which there is a
+/// picture of an odometer.
 fn mileage(random: &mut Random, before: i32) -> i32 {
     let next = pictures::ODOMETERS.iter().copied().filter(|km| *km >= before).min();
     match next {
@@ -269,7 +269,7 @@ fn mileage(random: &mut Random, before: i32) -> i32 {
     }
 }
 
-/// Index of the report's vehicle: mostly a new one, sometimes one that was there before.
+/// Returns the index of the report's vehicle: usually a new one, sometimes that of an earlier report.
 fn vehicle(random: &mut Random, data: &mut Dataset, branch: usize, time: DateTime<Utc>, is_new: bool) -> usize {
     if !is_new && random.chance(5) {
         let before = data

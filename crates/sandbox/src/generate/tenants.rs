@@ -1,17 +1,17 @@
-//! Tenants: organisations, branches, their templates and thresholds.
+//! Generates tenants: organizations, branches, their templates and thresholds.
 
 use chrono::{DateTime, Duration, Utc};
 use rust_decimal::Decimal;
 
 use super::base;
-use crate::catalogue::places::{BRANCHES, ORGANIZATIONS};
-use crate::catalogue::templates::TEMPLATES;
-use crate::catalogue::test_line;
+use crate::catalog::places::{BRANCHES, ORGANIZATIONS};
+use crate::catalog::templates::TEMPLATES;
+use crate::catalog::test_line;
 use crate::data::{Branch, Organization, Template, TemplatePoint, ThresholdRow};
 use crate::random::Random;
 
-/// When the organisations joined.
-fn founded() -> DateTime<Utc> {
+/// Returns the time at which the organizations joined the platform.
+fn joined_at() -> DateTime<Utc> {
     base() - Duration::days(700)
 }
 
@@ -19,11 +19,11 @@ pub fn organizations(random: &mut Random) -> Vec<Organization> {
     ORGANIZATIONS
         .iter()
         .map(|spec| Organization {
-            id: random.id(founded()),
+            id: random.id(joined_at()),
             slug: spec.slug,
             name: spec.name,
             pii_mode: spec.pii_mode,
-            created_at: founded(),
+            created_at: joined_at(),
         })
         .collect()
 }
@@ -32,7 +32,7 @@ pub fn branches(random: &mut Random) -> Vec<Branch> {
     BRANCHES
         .iter()
         .map(|spec| Branch {
-            id: random.id(founded() + Duration::days(1)),
+            id: random.id(joined_at() + Duration::days(1)),
             organization: spec.organization,
             code: spec.code,
             name: format!("{} {} Şubesi", ORGANIZATIONS[spec.organization].short, spec.district),
@@ -46,21 +46,21 @@ pub fn branches(random: &mut Random) -> Vec<Branch> {
         .collect()
 }
 
-/// The templates of each organisation, the test-line form last.
+/// Generates the templates of each organization, with the test-line form last.
 pub fn templates(random: &mut Random) -> Vec<Template> {
-    let made = founded() + Duration::days(2);
+    let created_at = joined_at() + Duration::days(2);
     let mut templates = Vec::new();
     for organization in 0..ORGANIZATIONS.len() {
         for spec in &TEMPLATES {
             let points = spec.points.iter().map(|(code, name, reading)| TemplatePoint {
-                id: random.id(made),
+                id: random.id(created_at),
                 code,
                 name,
                 unit: reading.map(|reading| reading.unit),
             });
             let points = points.collect();
             templates.push(Template {
-                id: random.id(made),
+                id: random.id(created_at),
                 organization,
                 code: spec.code,
                 name: spec.name,
@@ -74,14 +74,14 @@ pub fn templates(random: &mut Random) -> Vec<Template> {
             .filter(|point| !test_line::is_left_out(organization, point.code));
         let points = points
             .map(|point| TemplatePoint {
-                id: random.id(made),
+                id: random.id(created_at),
                 code: point.code,
                 name: point.name,
                 unit: Some(point.unit),
             })
             .collect();
         templates.push(Template {
-            id: random.id(made),
+            id: random.id(created_at),
             organization,
             code: test_line::CODE,
             name: test_line::NAME,
@@ -109,7 +109,7 @@ pub fn thresholds() -> Vec<ThresholdRow> {
                     good_max: hundredths(good_max),
                     borderline_min: hundredths(borderline_min),
                     borderline_max: hundredths(borderline_max),
-                    since: founded(),
+                    since: joined_at(),
                 });
             }
         }

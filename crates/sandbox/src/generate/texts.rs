@@ -1,32 +1,32 @@
-//! Chooses sentences and fills their placeholders.
+//! Picks sentences and fills in their placeholders.
 
-use super::found::Found;
-use crate::catalogue::texts::{FIRST_NAMES, PERSONAL, Sentence};
+use crate::catalog::texts::{FIRST_NAMES, PERSONAL, Sentence};
+use crate::findings::Findings;
 use crate::random::Random;
 
-/// One of the sentences that are true of a report, half of the times with `service` behind it; sometimes, `personal` times in a
-/// hundred, with one that holds personal data.
+/// Picks a sentence that is true for a report and in half of the cases appends `service`. With a probability of `personal` percent it
+/// also appends a sentence with personal data.
 pub fn true_sentence(
     random: &mut Random,
     sentences: &[Sentence],
     service: &str,
-    found: &Found,
+    findings: &Findings,
     personal: i64,
 ) -> String {
     let texts: Vec<&str> = sentences
         .iter()
-        .filter(|sentence| (sentence.holds)(found))
+        .filter(|sentence| (sentence.holds)(findings))
         .map(|sentence| sentence.text)
         .collect();
-    let first = sentence(random, &texts, found.mileage_km, 0);
+    let first = sentence(random, &texts, findings.mileage_km, 0);
     let is_alone = !first.is_empty() && random.chance(50);
     let services: &[&str] = if is_alone { &[""] } else { &[service] };
-    let second = sentence(random, services, found.mileage_km, personal);
+    let second = sentence(random, services, findings.mileage_km, personal);
     [first, second].join(" ").trim().to_owned()
 }
 
-/// One of `sentences` with its placeholders filled; sometimes, `personal` times in a hundred, with a sentence that holds
-/// personal data behind it. None is an empty text.
+/// Picks one of `sentences` and fills in its placeholders. With a probability of `personal` percent it appends a sentence with personal
+/// data. The result is empty if `sentences` is empty.
 pub fn sentence(random: &mut Random, sentences: &[&str], mileage_km: i32, personal: i64) -> String {
     if sentences.is_empty() {
         return String::new();
@@ -55,7 +55,7 @@ fn fill(random: &mut Random, template: &str, mileage_km: i32) -> String {
             "tel" => text.push_str(&random.telephone()),
             "ad" => text.push_str(random.pick::<&str>(&FIRST_NAMES)),
             "km" => text.push_str(&thousands(mileage_km)),
-            // Services are every 15,000 km or so, and are written down in round numbers.
+            // Services happen about every 15,000 km and are noted in round numbers.
             "son_bakim" => {
                 let since = random.between(500, 9_000);
                 text.push_str(&thousands((mileage_km - since).max(1_000) / 500 * 500));
@@ -69,7 +69,7 @@ fn fill(random: &mut Random, template: &str, mileage_km: i32) -> String {
     text
 }
 
-/// A number below a million with a dot between thousands: `186.500`.
+/// Formats a number below a million with a dot as the thousands separator: `186.500`.
 pub fn thousands(number: i64) -> String {
     if number < 1_000 {
         number.to_string()
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_placeholder_is_left() {
+    fn all_placeholders_are_filled_in() {
         let mut random = Random::new(3);
         for _ in 0..200 {
             let text = sentence(
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_are_separated() {
         assert_eq!(
             (thousands(500), thousands(1_005), thousands(186_500)),
             ("500".into(), "1.005".into(), "186.500".into())

@@ -1,4 +1,4 @@
-//! Measurements with their points.
+//! Inserts measurements with their points.
 
 use partner_api_store::DbError;
 use partner_api_store::transaction::Transaction;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Copy;
 use crate::data::Dataset;
 
-copied! {
+copy_table! {
     MEASUREMENTS = "measurements", [
         "id" UUID, "partner_id" UUID, "key_id" TEXT, "organization_id" UUID, "branch_id" UUID, "plate" TEXT,
         "external_id" TEXT, "device_serial" TEXT, "measured_at" TIMESTAMPTZ, "received_at" TIMESTAMPTZ,
@@ -17,7 +17,7 @@ copied! {
     ];
 }
 
-/// The measurements, as sent by one partner's key.
+/// Inserts the measurements, as sent with one partner's key.
 pub async fn measurements(
     transaction: &Transaction<'_>,
     data: &Dataset,
@@ -30,7 +30,7 @@ pub async fn measurements(
         let digest = Sha256::digest(&row.raw).to_vec();
         let codes: Vec<_> = row.points.iter().map(|point| point.code).collect();
         let texts: Vec<_> = row.points.iter().map(|point| point.value.to_string()).collect();
-        // Of one that waits or was ignored nothing is decided.
+        // Pending and discarded measurements have no outcomes.
         let outcomes: Option<Vec<_>> = row.points.iter().map(|point| point.outcome).collect();
         copy.row(&[
             &row.id,

@@ -1,13 +1,14 @@
-//! Tenants: organisations, branches, templates and thresholds.
+//! Inserts tenants: organizations, branches, templates and thresholds.
 
 use partner_api_domain::branch_code;
 use partner_api_store::DbError;
 use partner_api_store::transaction::Transaction;
 
 use super::{Copy, position};
+use crate::catalog::templates::BODY_PAINT;
 use crate::data::Dataset;
 
-copied! {
+copy_table! {
     ORGANIZATIONS = "organizations", [
         "id" UUID, "slug" TEXT, "name" TEXT, "pii_mode" TEXT, "created_at" TIMESTAMPTZ,
     ];
@@ -17,7 +18,7 @@ copied! {
     ];
     TEMPLATES = "form_templates", [
         "id" UUID, "organization_id" UUID, "code" TEXT, "name" TEXT, "score_category" TEXT, "position" INT4,
-        "is_test_line" BOOL,
+        "is_test_line" BOOL, "is_required" BOOL,
     ];
     POINTS = "form_template_points", [
         "id" UUID, "organization_id" UUID, "template_id" UUID, "code" TEXT, "name" TEXT, "unit" TEXT, "position" INT4,
@@ -61,6 +62,8 @@ pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data
     for (index, row) in data.templates.iter().enumerate() {
         let organization = data.organizations[row.organization].id;
         let place = position(index);
+        // Not every package contains the other forms.
+        let is_required = row.code == BODY_PAINT;
         copy.row(&[
             &row.id,
             &organization,
@@ -69,6 +72,7 @@ pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data
             &row.score_category,
             &place,
             &row.is_test_line,
+            &is_required,
         ])
         .await?;
     }

@@ -1,6 +1,6 @@
-//! Signatures and canonical queries: the published vectors, and properties of generated queries.
+//! Tests of signatures and canonical queries: the published vectors, and properties of generated queries.
 
-// Clippy's leave for tests does not reach helper functions beside them.
+// Clippy's configuration for tests does not apply to helper functions.
 #![allow(clippy::unwrap_used)]
 
 mod properties;

@@ -1,13 +1,13 @@
-//! What holds of CANONICAL_QUERY for any query, not only for those somebody thought of.
+//! Properties of CANONICAL_QUERY, tested with generated queries.
 
 use partner_api_signing::{DecodedPair, canonical_query, decode_query};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// How a byte may be spelled in a raw query.
+/// The spelling of a byte in a raw query.
 #[derive(Clone, Copy, Debug)]
 enum Spelling {
-    /// As it is, or `+` for a space, where that means the byte.
+    /// The byte itself, or `+` for a space, where this is possible.
     Short,
     /// `%xx`.
     Lower,
@@ -15,20 +15,20 @@ enum Spelling {
     Upper,
 }
 
-/// A name or a value, each of its bytes with a way to spell it.
+/// A name or a value: its bytes and their spellings.
 type Spelled = Vec<(u8, Spelling)>;
 
 fn spelling() -> impl Strategy<Value = Spelling> {
     prop_oneof![Just(Spelling::Short), Just(Spelling::Lower), Just(Spelling::Upper)]
 }
 
-/// Bytes that mean something come often.
+/// Generates names and values. Bytes with a special meaning are frequent.
 fn spelled() -> impl Strategy<Value = Spelled> {
     let byte = prop_oneof![prop::sample::select(&b"ab-._~%+&=? /\0"[..]), any::<u8>()];
     vec((byte, spelling()), 0..6)
 }
 
-/// Raw queries as they come: mostly of the characters with a meaning, so that malformed ones are frequent too.
+/// Generates raw queries, mostly of characters with a special meaning, so that malformed queries are frequent as well.
 fn raw_query() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![3 => prop::sample::select(&b"ab%&=+0aF"[..]), 1 => any::<u8>()];
     vec(byte, 0..24)
@@ -37,7 +37,7 @@ fn raw_query() -> impl Strategy<Value = Vec<u8>> {
 fn spell(bytes: &[(u8, Spelling)], is_name: bool) -> String {
     let mut raw = Vec::new();
     for (byte, spelling) in bytes {
-        // An equals sign means itself in a value, but ends a name.
+        // An equals sign is literal in a value, but ends a name.
         let separates = matches!(byte, b'%' | b'&' | b'+') || (is_name && *byte == b'=');
         let literal = byte.is_ascii() && !separates;
         match spelling {
@@ -54,7 +54,7 @@ fn plain(bytes: &[(u8, Spelling)]) -> Vec<u8> {
     bytes.iter().map(|(byte, _)| *byte).collect()
 }
 
-/// The rules once more, written for plainness: encoded pairs, sorted, joined.
+/// A simple implementation of the rules: encode the pairs, sort and join them.
 fn naive(pairs: &[DecodedPair]) -> String {
     let encode = |bytes: &[u8]| -> Vec<u8> {
         bytes
@@ -77,7 +77,7 @@ fn naive(pairs: &[DecodedPair]) -> String {
     String::from_utf8(joined.join(&b'&')).unwrap()
 }
 
-/// Whether every `%` is followed by two hexadecimal digits, and the place of the first that is not.
+/// Returns the offset of the first `%` that is not followed by two hexadecimal digits, if there is one.
 fn first_malformed(raw: &[u8]) -> Option<usize> {
     (0..raw.len()).find(|at| {
         raw[*at] == b'%'
@@ -90,7 +90,7 @@ fn first_malformed(raw: &[u8]) -> Option<usize> {
 proptest! {
     /// SIG-4
     #[test]
-    fn any_spelling_of_the_same_pairs_gives_what_the_naive_model_gives(
+    fn every_spelling_of_the_same_pairs_has_the_same_canonical_form(
         pairs in vec((spelled(), spelled(), 0_usize..3), 0..6)
     ) {
         let mut raw = String::new();
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn a_query_is_refused_exactly_when_an_escape_is_malformed(raw in raw_query()) {
+    fn a_query_is_rejected_only_if_an_escape_is_malformed(raw in raw_query()) {
         match (canonical_query(&raw), first_malformed(&raw)) {
             (Ok(_), None) => {}
             (Err(error), Some(at)) => {

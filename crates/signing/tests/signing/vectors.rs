@@ -1,4 +1,4 @@
-//! Every vector of `spec/signing-vectors.json`, which partners and the samples run as well.
+//! Tests with the vectors of `spec/signing-vectors.json`, which partners and the samples use as well.
 
 use data_encoding::BASE64;
 use partner_api_signing::{
@@ -59,7 +59,7 @@ fn vectors() -> Vectors {
     vectors
 }
 
-/// The bytes of a field that is given as text or as base64, exactly one of the two.
+/// Returns the bytes of a field that is given either as text or as base64.
 fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> Vec<u8> {
     match (text, base64) {
         (Some(text), None) => text.into_bytes(),
@@ -70,7 +70,7 @@ fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> Vec<u8> {
 
 /// SIG-4, SIG-6
 #[test]
-fn every_query_vector_has_the_canonical_form_it_names() {
+fn every_query_vector_has_the_expected_canonical_form() {
     let vectors = vectors().query_vectors;
     assert!(vectors.len() >= 20, "too few for SIG-4: {}", vectors.len());
     for vector in vectors {
@@ -92,7 +92,7 @@ fn every_query_vector_has_the_canonical_form_it_names() {
 }
 
 #[test]
-fn every_malformed_query_is_refused_where_it_is_malformed() {
+fn every_malformed_query_is_rejected_with_the_expected_offset() {
     let vectors = vectors().rejected_queries;
     assert!(!vectors.is_empty());
     for vector in vectors {
@@ -111,7 +111,7 @@ fn every_malformed_query_is_refused_where_it_is_malformed() {
 
 /// SIG-2, SIG-3, SIG-6
 #[test]
-fn every_request_vector_is_signed_as_it_says() {
+fn every_request_vector_has_the_expected_signature() {
     let vectors = vectors().request_vectors;
     assert!(
         vectors.len() >= 13,
@@ -142,7 +142,7 @@ fn every_request_vector_is_signed_as_it_says() {
         assert_eq!(sign(&secret, &vector.canonical_string), vector.signature, "{name}");
         assert!(verify(&secret, &vector.canonical_string, &vector.signature), "{name}");
 
-        // The client writes a timestamp from a number, so one with leading zeros is the server's side only.
+        // The client formats the timestamp from a number, so vectors with leading zeros apply to the server only.
         let seconds: u64 = vector.timestamp.parse().unwrap();
         if seconds.to_string() == vector.timestamp {
             let request = UnsignedRequest {

@@ -1,10 +1,10 @@
-// Signs the request as it will be sent. The secret is a variable of your environment, and stays there.
-(() => { // a room of its own: some versions of Postman have a CryptoJS of their own
+// Signs the request. The secret is a variable of your environment and is not sent.
+(() => { // a function scope, because some versions of Postman define a global CryptoJS
   const CryptoJS = require('crypto-js');
 
   const unreserved = /[A-Za-z0-9\-._~]/;
 
-  // One way of writing each name and value, whatever Postman makes of them: decoded once, encoded once, sorted as pairs.
+  // Decodes each name and value, encodes it canonically, and sorts the pairs.
   function canonicalQuery(raw) {
     const recode = (part) => {
       const bytes = part.replace(/\+/g, '%20').replace(/%([0-9A-Fa-f]{2})|([^%])/gu, (whole, hex) =>
@@ -21,7 +21,7 @@
       .map((pair) => pair.join('=')).join('&');
   }
 
-  // A variable is replaced once, here, so that what is signed and what is sent are the same.
+  // Variables are replaced here, so that the signed and the sent values are the same.
   pm.variables.set('external_id', `postman-${require('uuid').v4()}`);
   const path = pm.variables.replaceIn(pm.request.url.getPath());
   const query = pm.variables.replaceIn(pm.request.url.getQueryString());

@@ -1,12 +1,12 @@
-// What pages do beyond being read: colours, menu, languages side by side, copying, search. Nothing here asks a server.
+// Themes, menu, language tabs, copy buttons and search. Nothing here sends requests.
 "use strict";
 
-const remembered = {
+const storage = {
   get(name) { try { return localStorage.getItem(name); } catch { return null; } },
   set(name, value) { try { localStorage.setItem(name, value); } catch {} },
 };
 
-/** An element with properties and children. */
+/** Creates an element with properties and children. */
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
@@ -20,7 +20,7 @@ function themes() {
   const show = () => { button.textContent = isDark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    remembered.set("theme", document.documentElement.dataset.theme);
+    storage.set("theme", document.documentElement.dataset.theme);
     show();
   });
   system.addEventListener("change", show);
@@ -36,7 +36,7 @@ function menu() {
   fit();
 }
 
-/** The parts of each group as tabs; the language that is chosen in one is chosen in all. */
+/** Shows the sections of each group as tabs. A language that is chosen in one group is chosen in all. */
 function tabs() {
   const groups = [...document.querySelectorAll(".tabs")];
   const choose = (name) => {
@@ -61,7 +61,7 @@ function tabs() {
       const tab = element("button", { type: "button", textContent: section.dataset.tab });
       tab.setAttribute("role", "tab");
       tab.setAttribute("aria-controls", section.id);
-      tab.addEventListener("click", () => { choose(section.dataset.tab); remembered.set("language", section.dataset.tab); });
+      tab.addEventListener("click", () => { choose(section.dataset.tab); storage.set("language", section.dataset.tab); });
       list.append(tab);
     });
     list.addEventListener("keydown", (event) => {
@@ -73,11 +73,11 @@ function tabs() {
     group.prepend(list);
     group.classList.add("ready");
   });
-  choose(remembered.get("language"));
+  choose(storage.get("language"));
 }
 
 function copying() {
-  if (!navigator.clipboard) return; // not on a page that came over plain HTTP from elsewhere
+  if (!navigator.clipboard) return; // not available over plain HTTP from another host
   for (const pre of document.querySelectorAll("main pre")) {
     const button = element("button", { type: "button", className: "copy", textContent: "Copy" });
     button.setAttribute("aria-label", `Copy: ${pre.getAttribute("aria-label")}`);
@@ -92,7 +92,7 @@ function copying() {
   }
 }
 
-/** What is looked for as far as it stands in a text, with a bit around it. */
+/** Returns the part of a text around the words, with the words marked. */
 function excerpt(text, words) {
   const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 40);
   const shown = text.slice(at, at + 170);
@@ -108,7 +108,7 @@ function excerpt(text, words) {
   return [at > 0 ? "…" : "", ...parts, at + 170 < text.length ? "…" : ""];
 }
 
-/** The entries that have all words, the best first: in a heading a word counts more than in a text. */
+/** Returns the entries that contain all words, best first. A word in a heading counts more than one in the text. */
 function matches(index, words) {
   const scored = index.map((entry) => {
     const [heading, page, text] = [entry.h, entry.p, entry.t].map((part) => part.toLowerCase());
@@ -138,7 +138,7 @@ function search() {
       const link = element("a", { href: base + entry.u }, element("b", { textContent: where }), element("small", {}, ...excerpt(entry.t, words)));
       return element("li", {}, link);
     });
-    found.replaceChildren(items.length > 0 ? element("ul", {}, ...items) : element("p", { textContent: "Nothing found." }));
+    found.replaceChildren(items.length > 0 ? element("ul", {}, ...items) : element("p", { textContent: "No results." }));
   };
   const load = () => {
     if (document.querySelector("script[data-search]")) return;

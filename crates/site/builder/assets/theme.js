@@ -1,4 +1,4 @@
-// The reader's choice of colours, before anything is drawn. A page in a folder may have no place to remember it.
+// Applies the chosen theme before the first paint. Pages in a folder may have no storage.
 try {
   const chosen = localStorage.getItem("theme");
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;

@@ -1,19 +1,18 @@
-//! `x-codeSamples` of the document's operations, made with the signing kits: written between the document's own lines, which stay
-//! as they are.
+//! Generates the `x-codeSamples` of the document's operations from the signing kits. The other lines of the document do not change.
 
-use crate::kits::Kit;
+use crate::kit::Kit;
 use crate::{BuildError, Document};
 
-/// What stands above the samples of an operation.
+/// The comment above the samples of an operation.
 const MARK: &str = "      # Written by `cargo code-samples` from samples/kits.toml.";
 
-/// Where an operation's responses begin, which every operation has: the samples stand before them.
-const BEFORE: &str = "      responses:";
+/// The line before which the samples are inserted. Every operation has responses.
+const INSERT_BEFORE: &str = "      responses:";
 
-/// The document's text with the samples of all operations in place of those that it has.
+/// Returns the document's text with new samples for all operations.
 ///
 /// # Errors
-/// When the text is no document, or an operation of it has no `responses` at the usual place.
+/// The text is not a document, or an operation has no `responses` after its `operationId`.
 pub fn with_code_samples(text: &str, kits: &[Kit]) -> Result<String, BuildError> {
     let document = Document::parse(text)?;
     let mut left = document.operations();
@@ -25,13 +24,13 @@ pub fn with_code_samples(text: &str, kits: &[Kit]) -> Result<String, BuildError>
             is_sample = true;
             continue;
         }
-        // A sample ends at the next line of the operation's own depth.
+        // Samples end at the next line with the operation's indentation.
         is_sample &= line.is_empty() || line.starts_with("       ") || line == "      x-codeSamples:";
         if is_sample {
             continue;
         }
         id = line.strip_prefix("      operationId: ").unwrap_or(id);
-        if line == BEFORE {
+        if line == INSERT_BEFORE {
             let place = left.iter().position(|operation| operation.id == id);
             let operation = left.remove(place.ok_or_else(misplaced)?);
             out.push_str(MARK);
@@ -50,10 +49,10 @@ pub fn with_code_samples(text: &str, kits: &[Kit]) -> Result<String, BuildError>
 }
 
 fn misplaced() -> BuildError {
-    BuildError::Missing("an operation of the document has no `operationId` before its `responses`".to_owned())
+    BuildError::Missing("every operation of the document must have an `operationId` before its `responses`".to_owned())
 }
 
-/// One sample as YAML.
+/// Writes a sample as YAML.
 fn sample(out: &mut String, kit: &Kit, source: &str) {
     out.push_str(&format!(
         "        - lang: {}\n          label: {}\n          source: |\n",
@@ -66,7 +65,7 @@ fn sample(out: &mut String, kit: &Kit, source: &str) {
     }
 }
 
-/// A word as YAML takes it for text, whatever is in it.
+/// Quotes a word for YAML if necessary.
 fn quoted(word: &str) -> String {
     match word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         true => word.to_owned(),
@@ -83,24 +82,24 @@ mod tests {
     use super::*;
     use crate::Sources;
 
-    fn kept() -> (String, Sources) {
+    fn committed() -> (String, Sources) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         let text = std::fs::read_to_string(root.join("spec/partner-api.yaml")).unwrap();
         (text, Sources::read(&root).unwrap())
     }
 
     #[test]
-    fn the_samples_that_the_document_has_are_those_of_the_kits() {
-        let (text, sources) = kept();
+    fn the_samples_of_the_document_are_up_to_date() {
+        let (text, sources) = committed();
         assert!(
             with_code_samples(&text, &sources.kits).unwrap() == text,
-            "the document or the kits have changed: write its samples anew with `cargo code-samples`"
+            "the document's samples are out of date; run `cargo code-samples`"
         );
     }
 
     #[test]
-    fn every_operation_has_a_sample_in_each_language_and_nothing_else_is_changed() {
-        let (text, sources) = kept();
+    fn every_operation_has_a_sample_in_each_language_and_nothing_else_changes() {
+        let (text, sources) = committed();
         let without: String = {
             let mut kits = sources.kits.clone();
             kits.truncate(1);
@@ -122,7 +121,7 @@ mod tests {
             assert_eq!(few[0]["source"], many[0]["source"]);
             assert_eq!(many[0]["label"], Value::from(kit.name.clone()));
         }
-        // And back.
+        // With the original kits, the result is the original text.
         assert!(with_code_samples(&without, &sources.kits).unwrap() == text);
     }
 }

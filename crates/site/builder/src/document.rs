@@ -1,4 +1,4 @@
-//! The document, as far as pages are made from it.
+//! The OpenAPI document, as far as the pages need it.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ pub struct Document {
     root: Value,
 }
 
-/// A chapter of a description: what stands under a heading of the second level.
+/// A chapter of a description: the text under a second-level heading.
 #[derive(Clone, Debug)]
 pub struct Chapter {
-    /// Its heading; empty for what stands before the first one.
+    /// Its heading; empty for the text before the first heading.
     pub title: String,
     /// Its text, without the heading.
     pub markdown: String,
@@ -23,7 +23,7 @@ pub struct Chapter {
 pub struct Operation<'a> {
     /// Its `operationId`.
     pub id: &'a str,
-    /// In capitals.
+    /// Its method in upper case.
     pub method: &'static str,
     /// The template of its path.
     pub path: &'a str,
@@ -44,7 +44,7 @@ impl Document {
     /// Reads a document.
     ///
     /// # Errors
-    /// When it is no YAML.
+    /// The text is not valid YAML.
     pub fn parse(yaml: &str) -> Result<Self, BuildError> {
         let root = serde_yaml::from_str(yaml).map_err(|error| BuildError::Malformed {
             what: "the document",
@@ -53,12 +53,12 @@ impl Document {
         Ok(Self { root })
     }
 
-    /// The whole document.
+    /// Returns the whole document.
     pub fn root(&self) -> &Value {
         &self.root
     }
 
-    /// What a value is, or refers to.
+    /// Follows the `$ref` of a value, if it has one.
     pub fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
         let target = value
             .get("$ref")
@@ -67,17 +67,17 @@ impl Document {
         target.map_or(value, |target| self.resolve(target))
     }
 
-    /// `info.version`.
+    /// Returns `info.version`.
     pub fn version(&self) -> &str {
         text(self.root.pointer("/info/version"))
     }
 
-    /// `info.title`.
+    /// Returns `info.title`.
     pub fn title(&self) -> &str {
         text(self.root.pointer("/info/title"))
     }
 
-    /// All operations, in the document's order.
+    /// Returns all operations in the document's order.
     pub fn operations(&self) -> Vec<Operation<'_>> {
         let paths = self.root.get("paths").and_then(Value::as_object);
         let mut operations = Vec::new();
@@ -97,7 +97,7 @@ impl Document {
         operations
     }
 
-    /// The tags, each with its name, description and operations.
+    /// Returns the tags, each with its name, description and operations.
     pub fn tags(&self) -> Vec<(&str, &str, Vec<Operation<'_>>)> {
         let operations = self.operations();
         let tags = self.root.get("tags").and_then(Value::as_array);
@@ -113,7 +113,49 @@ impl Document {
             .collect()
     }
 
-    /// The chapters of the document's description, and those tags that have a text and no operation.
+    /// Returns the examples of a content, each with its title.
+    pub fn examples<'a>(&'a self, content: &'a Value) -> Vec<(String, &'a Value)> {
+        let one = content.get("example").map(|value| ("Example".to_owned(), value));
+        let many = content
+            .get("examples")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, example)| {
+                let example = self.resolve(example);
+                let summary = match text(example.get("summary")) {
+                    "" => name.as_str(),
+                    summary => summary,
+                };
+                Some((format!("Example: {summary}"), example.get("value")?))
+            });
+        one.into_iter().chain(many).collect()
+    }
+
+    /// Returns an example of an operation's target: its path with example values.
+    pub fn example_target(&self, operation: Operation<'_>) -> String {
+        let mut target = operation.path.to_owned();
+        for parameter in self.parameters(operation) {
+            if text(parameter.get("in")) == "path" {
+                let name = format!("{{{}}}", text(parameter.get("name")));
+                target = target.replace(&name, text(parameter.get("example")));
+            }
+        }
+        target
+    }
+
+    /// Returns an example of an operation's body, or null if it has none.
+    pub fn example_body<'a>(&'a self, operation: Operation<'a>) -> &'a Value {
+        let content = operation
+            .value
+            .get("requestBody")
+            .and_then(|body| self.resolve(body).pointer("/content/application~1json"));
+        content
+            .and_then(|content| self.examples(content).into_iter().next())
+            .map_or(&Value::Null, |(_, example)| example)
+    }
+
+    /// Returns the chapters of the document's description, and the tags without operations as further chapters.
     pub fn chapters(&self) -> Vec<Chapter> {
         let mut chapters = chapters(text(self.root.pointer("/info/description")));
         for (name, description, operations) in self.tags() {
@@ -127,7 +169,7 @@ impl Document {
         chapters
     }
 
-    /// The security schemes, each with the header's name and its description.
+    /// Returns the security schemes, each with the header's name and its description.
     pub fn security_schemes(&self) -> Vec<(&str, &str)> {
         let schemes = self
             .root
@@ -140,7 +182,7 @@ impl Document {
             .collect()
     }
 
-    /// Every error code with the statuses that it comes with, in the document's order.
+    /// Returns every error code with its statuses, sorted by status.
     pub fn error_codes(&self) -> Vec<(String, Vec<String>)> {
         let mut codes: Vec<(String, Vec<String>)> = Vec::new();
         for operation in self.operations() {
@@ -158,7 +200,7 @@ impl Document {
         codes
     }
 
-    /// The responses of an operation, each with its status.
+    /// Returns the responses of an operation, each with its status.
     pub fn responses<'a>(&'a self, operation: Operation<'a>) -> Vec<(&'a str, &'a Value)> {
         let responses = operation.value.get("responses").and_then(Value::as_object);
         responses
@@ -168,7 +210,7 @@ impl Document {
             .collect()
     }
 
-    /// The parameters of an operation.
+    /// Returns the parameters of an operation.
     pub fn parameters<'a>(&'a self, operation: Operation<'a>) -> Vec<&'a Value> {
         let parameters = operation.value.get("parameters").and_then(Value::as_array);
         parameters
@@ -180,28 +222,28 @@ impl Document {
 }
 
 impl<'a> Operation<'a> {
-    /// Its tags' names.
+    /// Returns the names of its tags.
     pub fn tags(&self) -> impl Iterator<Item = &'a str> {
         strings(self.value.get("tags"))
     }
 
-    /// One line.
+    /// Returns its summary, which is one line.
     pub fn summary(&self) -> &'a str {
         text(self.value.get("summary"))
     }
 
-    /// The page that describes it.
+    /// Returns the file name of its page.
     pub fn page(&self) -> String {
         format!("{}.html", self.id)
     }
 }
 
-/// A text, empty where there is none.
+/// Returns the text of a value, or an empty text.
 pub fn text(value: Option<&Value>) -> &str {
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The texts of an array.
+/// Returns the texts in an array.
 pub fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
     value
         .and_then(Value::as_array)
@@ -210,7 +252,7 @@ pub fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// Cuts a text at its headings of the second level.
+/// Splits a text at its second-level headings.
 pub fn chapters(markdown: &str) -> Vec<Chapter> {
     let mut chapters = vec![Chapter {
         title: String::new(),
@@ -240,7 +282,7 @@ mod tests {
     use super::chapters;
 
     #[test]
-    fn a_text_is_cut_at_its_headings_and_not_in_code() {
+    fn a_text_is_split_at_its_headings_but_not_in_code() {
         let found = chapters("before\n\n## One\n\n```sh\n## a comment\n```\n### In it\n## Two\nlast");
         let titles: Vec<_> = found.iter().map(|chapter| chapter.title.as_str()).collect();
         assert_eq!(titles, ["", "One", "Two"]);

@@ -1,4 +1,4 @@
-//! Pages as bytes of a program: what a build script leaves for `include!`.
+//! Writes the files that a program includes with `include!` to embed the pages.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,20 +10,20 @@ use flate2::write::GzEncoder;
 
 use crate::File;
 
-/// What the table's rows are.
+/// The beginning of `files.rs`: the type of the table's rows.
 const TYPE: &str = "\
 /// A file of the pages.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
-    /// From the pages' folder, such as `signing.html`.
+    /// The path relative to the pages' folder, such as `signing.html`.
     pub path: &'static str,
-    /// For `Content-Type`.
+    /// The `Content-Type`.
     pub content_type: &'static str,
-    /// Whether its name changes with its content, so that it may be kept for ever.
+    /// Whether the name contains a hash of the content, so that it can be cached forever.
     pub immutable: bool,
-    /// Its content.
+    /// The content.
     pub bytes: &'static [u8],
-    /// The same, compressed.
+    /// The content, compressed with gzip.
     pub gzip: &'static [u8],
 }
 
@@ -31,11 +31,11 @@ pub struct File {
 pub static FILES: &[File] = &[
 ";
 
-/// Writes `files.rs` into a build script's folder: the type `File`, and the table `FILES` of these files, by path, each as it is
-/// and compressed.
+/// Writes `files.rs` to a build script's output folder. It contains the type `File` and the table `FILES`, sorted by path, with the
+/// plain and compressed content of each file.
 ///
 /// # Errors
-/// It cannot be written.
+/// A file could not be written.
 pub fn embed(mut files: Vec<File>, out: &Path) -> io::Result<()> {
     files.sort_by(|left, right| left.path.cmp(&right.path));
     let mut table = String::from(TYPE);

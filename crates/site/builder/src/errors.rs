@@ -1,4 +1,4 @@
-//! The catalogue of errors: each code of the document with all that is said about it, and the answers that tests hold.
+//! The page of error codes, with the document's explanation of each code and real messages from the tests' snapshots.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use crate::document::{Chapter, text};
 use crate::markdown::{Links, Row, render, table_rows};
 use crate::sources::Snapshot;
-use crate::{BuildError, Page, Sources, frame, guide, operations};
+use crate::{BuildError, Page, Sources, frame, guide};
 
-/// The catalogue.
+/// Builds the page.
 ///
 /// # Errors
-/// When the document says nothing about a code.
+/// The document does not explain an error code.
 pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     let document = &sources.document;
     let chapters = document.chapters();
@@ -27,8 +27,8 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     for (code, _) in &codes {
         for column in COLUMNS {
             if !facts(&rows, code).iter().any(|(name, _)| *name == column) {
-                let words = format!("no table of the document says `{column}` of the error code {code}");
-                return Err(BuildError::Missing(words));
+                let message = format!("a table of the document must have a `{column}` for the error code {code}");
+                return Err(BuildError::Missing(message));
             }
         }
     }
@@ -44,27 +44,27 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
                     @for (name, value) in facts(&rows, code) { div { dt { (name) } dd { (render(value, 0, &Links::default())) } } }
                 }
                 @if let Some(example) = example(sources, code) { (frame::json(&format!("Example of {code}"), example)) }
-                (said(sources, code))
-                (recorded(sources, code))
+                (message_tables(sources, code))
+                (snapshots(sources, code))
             }
         }
     };
     Ok(Page::new("errors.html", "Errors", body))
 }
 
-/// What must be said of every code.
+/// The columns that every code must have.
 const COLUMNS: [&str; 3] = ["Meaning", "What to do", "Retry"];
 
-/// The columns that stand elsewhere already.
+/// The columns that the headings of the sections already show.
 const HEADINGS: [&str; 2] = ["Status", "`code`"];
 
-/// What the tables' rows of a code say, each once, with the column's heading.
+/// Returns the distinct cells of a code's rows, each with its column's heading.
 fn facts<'a>(rows: &'a [Row], code: &str) -> Vec<(&'a str, &'a str)> {
     let wanted = format!("`{code}`");
-    let names_it = |cell: &str| cell.split(", ").any(|name| name == wanted);
+    let contains_code = |cell: &str| cell.split(", ").any(|name| name == wanted);
     let of_code = rows
         .iter()
-        .filter(|row| row.iter().any(|(name, cell)| name == "`code`" && names_it(cell)));
+        .filter(|row| row.iter().any(|(name, cell)| name == "`code`" && contains_code(cell)));
     let mut facts: Vec<(&str, &str)> = Vec::new();
     for (name, cell) in of_code.flatten() {
         if !cell.is_empty() && !HEADINGS.contains(&name.as_str()) && !facts.iter().any(|(_, known)| known == cell) {
@@ -74,55 +74,55 @@ fn facts<'a>(rows: &'a [Row], code: &str) -> Vec<(&'a str, &'a str)> {
     facts
 }
 
-/// The chapter without its table of all codes, whose rows stand with each.
+/// Returns the chapter without its table of all codes, because each code's section shows its row.
 fn without_table_of_codes(chapter: &Chapter) -> String {
-    let mut kept = String::new();
+    let mut rest = String::new();
     let mut in_table = false;
     for line in chapter.markdown.lines() {
         in_table = line.starts_with('|') && (in_table || line.contains("`code`"));
         if !in_table {
-            kept.push_str(line);
-            kept.push('\n');
+            rest.push_str(line);
+            rest.push('\n');
         }
     }
-    kept
+    rest
 }
 
-/// The document's example of an answer with this code.
+/// Returns the document's example of a response with this code.
 fn example<'a>(sources: &'a Sources, code: &str) -> Option<&'a Value> {
     let document = &sources.document;
     document.operations().into_iter().find_map(|operation| {
         document.responses(operation).into_iter().find_map(|(_, response)| {
             let content = response.pointer("/content/application~1json")?;
-            let examples = operations::examples(document, content);
+            let examples = document.examples(content);
             let fits = |value: &Value| text(value.pointer("/error/code")) == code;
             examples.into_iter().map(|(_, value)| value).find(|value| fits(value))
         })
     })
 }
 
-/// What was sent and what the message said, for each answer with this code that a test holds.
-fn recorded(sources: &Sources, code: &str) -> Markup {
-    let mut answers: Vec<&Snapshot> = Vec::new();
+/// The snapshots with this code: the request and the message, without repeated messages.
+fn snapshots(sources: &Sources, code: &str) -> Markup {
+    let mut snapshots: Vec<&Snapshot> = Vec::new();
     for snapshot in sources.snapshots.iter().filter(|snapshot| snapshot.code == code) {
-        if !answers.iter().any(|known| known.message == snapshot.message) {
-            answers.push(snapshot);
+        if !snapshots.iter().any(|known| known.message == snapshot.message) {
+            snapshots.push(snapshot);
         }
     }
-    let title = match answers.len() {
-        1 => "An answer that the tests hold".to_owned(),
-        many => format!("{many} answers that the tests hold"),
+    let title = match snapshots.len() {
+        1 => "A response from the tests".to_owned(),
+        many => format!("{many} responses from the tests"),
     };
     html! {
-        @if !answers.is_empty() {
+        @if !snapshots.is_empty() {
             details.recorded {
                 summary { (title) }
                 ul {
-                    @for answer in answers {
+                    @for snapshot in snapshots {
                         li {
-                            p { (sentence(&answer.description)) }
-                            (frame::code("Sent", &first_requests(&answer.request)))
-                            (frame::code("Message", &answer.message))
+                            p { (sentence(&snapshot.description)) }
+                            (frame::code("Sent", &first_requests(&snapshot.request)))
+                            (frame::code("Message", &snapshot.message))
                         }
                     }
                 }
@@ -131,16 +131,16 @@ fn recorded(sources: &Sources, code: &str) -> Markup {
     }
 }
 
-/// Tables of what is sent and what is said of it.
-fn said(sources: &Sources, code: &str) -> Markup {
+/// The tables of values that were sent and their messages, for this code.
+fn message_tables(sources: &Sources, code: &str) -> Markup {
     html! {
-        @for said in sources.said.iter().filter(|said| said.code == code) {
+        @for table in sources.message_tables.iter().filter(|table| table.code == code) {
             details.recorded {
-                summary { (sentence(&said.description)) }
-                div.scroll role="group" aria-label=(said.description) tabindex="0" {
+                summary { (sentence(&table.description)) }
+                div.scroll role="group" aria-label=(table.description) tabindex="0" {
                     table {
                         thead { tr { th scope="col" { "Sent" } th scope="col" { "Message" } } }
-                        tbody { @for (sent, message) in &said.lines { tr { td { (sent) } td { (message) } } } }
+                        tbody { @for (sent, message) in &table.lines { tr { td { (sent) } td { (message) } } } }
                     }
                 }
             }
@@ -148,12 +148,12 @@ fn said(sources: &Sources, code: &str) -> Markup {
     }
 }
 
-/// Of a fault that was sent to all operations, one request.
+/// Shortens a list of requests to all operations to the first one.
 fn first_requests(request: &str) -> String {
     let mut lines = request.lines();
     let first = lines.next().unwrap_or_default();
     match lines.next() {
-        Some(second) if second.contains(" /api/") => format!("{first}\n… and every other operation"),
+        Some(second) if second.contains(" /api/") => format!("{first}\n… and the same for every other operation"),
         _ => request.to_owned(),
     }
 }

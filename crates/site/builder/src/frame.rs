@@ -1,4 +1,4 @@
-//! What every page has around it: head, navigation, search.
+//! The frame of every page: head, navigation and search.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -9,21 +9,21 @@ pub struct Frame {
     title: String,
     version: String,
     sections: Vec<Section>,
-    /// Before the addresses of pages and assets.
+    /// The prefix of the addresses of pages and assets.
     base: &'static str,
     search: Option<String>,
 }
 
-/// A part of the navigation.
+/// A section of the navigation.
 pub struct Section {
     /// Its heading.
     pub title: String,
-    /// Address and title of each page.
+    /// The address and title of each page.
     pub pages: Vec<(String, String)>,
 }
 
 impl Frame {
-    /// The frame of the site's own pages; `search` is the name of its index.
+    /// Creates the frame of the site's pages. `search` is the file name of the search index.
     pub(crate) fn of_site(document: &Document, search: &str) -> Self {
         Self {
             search: Some(search.to_owned()),
@@ -31,7 +31,7 @@ impl Frame {
         }
     }
 
-    /// The frame of a page beside the site's folder `docs/`.
+    /// Creates the frame of a page beside the site's folder `docs/`.
     pub fn beside_site(document: &Document) -> Self {
         Self::new(document, "docs/")
     }
@@ -82,7 +82,7 @@ impl Frame {
         }
     }
 
-    /// A whole page. `file` is its address, as in the navigation.
+    /// Renders a complete page. `file` is its address, as in the navigation.
     pub fn page(&self, file: &str, title: &str, body: &Markup) -> Markup {
         let at = |name: &str, extension: &str| format!("{}{}", self.base, asset(name, extension));
         html! {
@@ -99,7 +99,7 @@ impl Frame {
                     script src=(at("site", "js")) defer {}
                 }
                 body {
-                    a.skip href="#content" { "Skip to the content" }
+                    a.skip href="#content" { "Skip to content" }
                     header.top {
                         a.home href={ (self.base) "index.html" } title=(self.title) { "Partner API " span { (self.version) } }
                         @if let Some(search) = &self.search {
@@ -139,14 +139,14 @@ impl Frame {
     }
 }
 
-/// A piece of code, with what it is called.
+/// Renders a code block with a label.
 pub(crate) fn code(label: &str, text: &str) -> Markup {
     html! {
         pre tabindex="0" role="group" aria-label=(label) { code { (text.trim_end()) } }
     }
 }
 
-/// The same in several languages, one beside the other; without scripts, one below the other.
+/// Renders code in several languages as tabs, or one below the other without scripts.
 pub(crate) fn tabs(what: &str, parts: &[(String, String)]) -> Markup {
     html! {
         div.tabs data-what=(what) {
@@ -160,12 +160,12 @@ pub(crate) fn tabs(what: &str, parts: &[(String, String)]) -> Markup {
     }
 }
 
-/// A JSON value as it may be sent or answered.
+/// Renders a JSON value.
 pub(crate) fn json(label: &str, value: &serde_json::Value) -> Markup {
     code(label, &serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// What makes no difference to what is read.
+/// Joins parts with a separator.
 pub(crate) fn joined(parts: impl IntoIterator<Item = Markup>, between: &str) -> Markup {
     let parts: Vec<String> = parts.into_iter().map(Markup::into_string).collect();
     PreEscaped(parts.join(between))

@@ -1,14 +1,14 @@
-//! The pages that are read from beginning to end.
+//! The pages of the guide.
 
 use maud::{Markup, html};
 use regex::Regex;
 
 use crate::document::{Chapter, chapters};
 use crate::markdown::{Links, anchor, render};
-use crate::{BuildError, Page, Sources, asset, frame, kits, operations, sources};
+use crate::{BuildError, Page, Sources, asset, frame, kits, sources};
 
-/// Chapters of the document that have a page of their own, or stand on one of these.
-const ELSEWHERE: [&str; 8] = [
+/// Chapters of the document that are shown on other pages than `guide.html`.
+const ON_OTHER_PAGES: [&str; 8] = [
     "",
     "At a glance",
     "Environments",
@@ -19,28 +19,28 @@ const ELSEWHERE: [&str; 8] = [
     "Versions",
 ];
 
-/// The chapter of this title.
+/// Returns the chapter with this title.
 ///
 /// # Errors
-/// When there is none.
+/// The chapter does not exist.
 pub fn chapter<'a>(chapters: &'a [Chapter], title: &str) -> Result<&'a Chapter, BuildError> {
     let found = chapters.iter().find(|chapter| chapter.title == title);
-    found.ok_or_else(|| BuildError::Missing(format!("the document's description has no chapter `{title}`")))
+    found.ok_or_else(|| BuildError::Missing(format!("the document's description must have a chapter `{title}`")))
 }
 
-/// Overview, first steps, signing, scenarios, conventions and limits.
+/// Builds the pages: overview, getting started, signing, scenarios, conventions and limits.
 ///
 /// # Errors
-/// When the document or another source lacks a chapter.
+/// The document or another source lacks a chapter.
 pub fn pages(sources: &Sources, links: &Links) -> Result<Vec<Page>, BuildError> {
-    let of_document = sources.document.chapters();
-    let limits = chapter(&of_document, "Limits")?;
+    let document_chapters = sources.document.chapters();
+    let limits = chapter(&document_chapters, "Limits")?;
     Ok(vec![
-        overview(sources, &of_document, links)?,
-        start(sources, &of_document, links)?,
-        signing(sources, &of_document, links)?,
+        overview(sources, &document_chapters, links)?,
+        start(sources, &document_chapters, links)?,
+        signing(sources, &document_chapters, links)?,
         scenarios(sources, links)?,
-        conventions(&of_document, links),
+        conventions(&document_chapters, links),
         Page::new("limits.html", "Limits", render(&limits.markdown, -1, links)),
     ])
 }
@@ -51,32 +51,33 @@ fn section(chapter: &Chapter, links: &Links) -> Markup {
     }
 }
 
-fn overview(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Page, BuildError> {
+fn overview(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
     let body = html! {
-        (render(&chapter(of_document, "")?.markdown, -1, links))
+        (render(&chapter(document_chapters, "")?.markdown, -1, links))
         ul.cards {
-            li { a href="start.html" { "Getting started" } p { "From a key to the first answer." } }
-            li { a href="signing.html#calculator" { "Calculator" } p { "Each line of a request's signature, in your browser." } }
+            li { a href="start.html" { "Getting started" } p { "From a key to the first response." } }
+            li { a href="signing.html#calculator" { "Calculator" } p { "Compute each line of a request's signature in your browser." } }
             li { a href="kits.html" { "Signing kits" } p { (frame::joined(sources.kits.iter().map(|kit| html! { (kit.name) }), ", ")) "." } }
             li { a href="reference.html" { "Reference" } p { (sources.document.operations().len()) " operations." } }
-            li { a href="errors.html" { "Errors" } p { "Cause and remedy of each code." } }
-            li { a href="scenarios.html" { "Acceptance scenarios" } p { "What decides on going live." } }
+            li { a href="errors.html" { "Errors" } p { "The cause and remedy of each code." } }
+            li { a href="scenarios.html" { "Acceptance scenarios" } p { "The requests to pass before the go-live." } }
         }
-        (section(chapter(of_document, "At a glance")?, links))
-        (section(chapter(of_document, "Environments")?, links))
+        (section(chapter(document_chapters, "At a glance")?, links))
+        (section(chapter(document_chapters, "Environments")?, links))
     };
     Ok(Page::new("index.html", "Overview", body))
 }
 
-fn start(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Page, BuildError> {
+fn start(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
     let document = &sources.document;
-    // The first request is the one that asks for nothing, the second one the one that writes.
+    // The first request is the operation without parameters, the second one is the POST.
     let operations = document.operations();
     let first = operations
         .iter()
         .find(|operation| document.parameters(**operation).is_empty());
     let write = operations.iter().find(|operation| operation.method == "POST");
-    let missing = || BuildError::Missing("the document has no operation to begin with".to_owned());
+    let missing =
+        || BuildError::Missing("the document must have an operation without parameters and a POST".to_owned());
     let (first, write) = (*first.ok_or_else(missing)?, *write.ok_or_else(missing)?);
     let samples = |operation| -> Vec<(String, String)> {
         let kits = sources.kits.iter();
@@ -84,31 +85,31 @@ fn start(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Pa
             .collect()
     };
     let body = html! {
-        (render(&chapter(of_document, "Getting started")?.markdown, -1, links))
+        (render(&chapter(document_chapters, "Getting started")?.markdown, -1, links))
         section {
             h2 #first-request { "The first request" }
-            p { "Take " a href="kits.html" { "the kit of your language" } ", tell it your key, and call " a href=(first.page()) { (first.summary()) } ":" }
+            p { "Download " a href="kits.html" { "the kit for your language" } ", set your key, and call " a href=(first.page()) { (first.summary()) } ":" }
             (frame::code("Key", "export PARTNER_BASE_URL=… PARTNER_KEY_ID=… PARTNER_SECRET=…"))
             (frame::tabs("First request", &samples(first)))
             p {
-                "In another language: " a href="signing.html" { "how a request is signed" } ", "
-                a href="signing.html#calculator" { "the calculator" } " to compare with, and "
-                a href=(sources::VECTORS) { "the signing vectors" } " to test against."
+                "For another language, see " a href="signing.html" { "how to sign a request" } ". Compare your results with "
+                a href="signing.html#calculator" { "the calculator" } " and "
+                a href=(sources::VECTORS) { "the signing vectors" } "."
             }
         }
         section {
             h2 #first-write { "The first measurement" }
             (frame::tabs("First measurement", &samples(write)))
-            p { "Its members and answers: " a href=(write.page()) { (write.summary()) } "." }
+            p { "Its members and responses: " a href=(write.page()) { (write.summary()) } "." }
         }
     };
     Ok(Page::new("start.html", "Getting started", body))
 }
 
-fn conventions(of_document: &[Chapter], links: &Links) -> Page {
-    let rest: Vec<&Chapter> = of_document
+fn conventions(document_chapters: &[Chapter], links: &Links) -> Page {
+    let rest: Vec<&Chapter> = document_chapters
         .iter()
-        .filter(|chapter| !ELSEWHERE.contains(&chapter.title.as_str()))
+        .filter(|chapter| !ON_OTHER_PAGES.contains(&chapter.title.as_str()))
         .collect();
     let body = html! {
         @if rest.len() > 1 {
@@ -119,32 +120,33 @@ fn conventions(of_document: &[Chapter], links: &Links) -> Page {
     Page::new("guide.html", "Conventions", body)
 }
 
-/// The document's chapter on signing, the calculator, and what goes wrong.
-fn signing(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Page, BuildError> {
+/// The page on signing: the document's chapter, common mistakes, and the calculator.
+fn signing(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
     let body = html! {
-        p { a href="#calculator" { "To the calculator" } }
-        (render(&chapter(of_document, "Signing")?.markdown, -1, links))
+        p { a href="#calculator" { "Go to the calculator" } }
+        (render(&chapter(document_chapters, "Signing")?.markdown, -1, links))
         (section(&kits::pitfalls(sources)?, links))
         (calculator())
+        script src=(asset("mistakes", "js")) defer {}
         script src=(asset("signing", "js")) defer {}
     };
     Ok(Page::new("signing.html", "Signing", body))
 }
 
-/// The calculator's form; what it does is in `assets/signing.js`.
+/// The calculator's form. Its scripts are `assets/signing.js` and `assets/mistakes.js`.
 fn calculator() -> Markup {
     html! {
         section #calculator-section {
             h2 #calculator { "Calculator" }
-            p { "It computes in this page, and sends nothing anywhere." }
-            noscript { p { "It needs scripts, which are off." } }
+            p { "The calculator runs in your browser and sends nothing." }
+            noscript { p { "The calculator requires JavaScript, which is disabled." } }
             form #calculator-form autocomplete="off" {
                 details {
                     summary { "Paste a request" }
-                    p #raw-help { "As it is sent: the request line, headers, an empty line, the body." }
+                    p #raw-help { "The request as it is sent: the request line, headers, an empty line, the body." }
                     label for="raw" { "Request" }
                     textarea #raw rows="6" spellcheck="false" aria-describedby="raw-help" {}
-                    button #take type="button" { "Take over" }
+                    button #take type="button" { "Fill in" }
                 }
                 div.fields {
                     div { label for="method" { "Method" } input #method value="GET" spellcheck="false"; }
@@ -157,9 +159,9 @@ fn calculator() -> Markup {
                 }
                 details #compare {
                     summary { "Compare with yours" }
-                    label for="yours" { "The signature that your code made" }
+                    label for="yours" { "The signature that your code computed" }
                     input #yours spellcheck="false" placeholder="sha256=…";
-                    label for="theirs" { "A canonical string: your code's, or that of the service's message" }
+                    label for="theirs" { "A canonical string from your code or from the service's message" }
                     textarea #theirs rows="6" spellcheck="false" {}
                 }
             }
@@ -178,21 +180,21 @@ fn calculator() -> Markup {
     }
 }
 
-/// What decides on acceptance, from the rules, and how it goes, from the recorded session.
+/// The page of the acceptance scenarios: the rule SVC-7, and the recorded session of the onboarding page.
 fn scenarios(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     let missing = |what: &str| BuildError::Missing(what.to_owned());
     let rule = sources
         .service_rules
         .split("- **SVC-")
         .find_map(|rule| rule.strip_prefix("7** "));
-    let rule = rule.ok_or_else(|| missing("docs/contract/service.md has no SVC-7"))?;
+    let rule = rule.ok_or_else(|| missing("docs/contract/service.md must have a rule SVC-7"))?;
     let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
     let number = Regex::new(r"(?:^| )\d\. ").map_err(|error| missing(&error.to_string()))?;
     let mut parts = number.split(rule.trim_end_matches('.'));
     let intro = parts.next().unwrap_or_default().trim_end_matches(':').to_owned();
     let session = chapters(&sources.onboarding);
     let session = session.iter().find(|chapter| chapter.title.contains("six scenarios"));
-    let session = session.ok_or_else(|| missing("docs/onboarding.md has no chapter on the six scenarios"))?;
+    let session = session.ok_or_else(|| missing("docs/onboarding.md must have a chapter on the six scenarios"))?;
     let (sent_by_partner, _) = session
         .markdown
         .split_once("The operator sees")
@@ -207,10 +209,10 @@ fn scenarios(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
         p { (intro) "." }
         ol { @for scenario in parts { li { (render(scenario.trim_end_matches(';').trim(), 0, links)) } } }
         @if let Some(write) = write {
-            p { "All are requests to " a href=(write.page()) { code { (write.method) " " (operations::target(&sources.document, write)) } } ". A sandbox's " code { "sandbox.json" } " names the plates and branch codes to try." }
+            p { "All of them are requests to " a href=(write.page()) { code { (write.method) " " (sources.document.example_target(write)) } } ". A sandbox's " code { "sandbox.json" } " contains suitable plates and branch codes." }
         }
         section {
-            h2 #a-session { "A session" }
+            h2 #a-session { "Example session" }
             (render(&session, 0, links))
         }
     };

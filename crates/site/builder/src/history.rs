@@ -1,4 +1,4 @@
-//! Versions: the document's words on them, the changelog, and for each version what its document has that the one before had not.
+//! The page of versions: the document's chapter, the changelog, and the differences between the documents of successive versions.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use crate::document::{Chapter, chapters, strings, text};
 use crate::markdown::{Links, anchor, render};
 use crate::{BuildError, Document, Page, Sources, guide};
 
-/// The versions' page.
+/// Builds the page.
 ///
 /// # Errors
-/// When the document has no chapter on them, or the changelog none for the document's version.
+/// The document has no chapter on versions, or the changelog has no chapter for the document's version.
 pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
-    let of_document = sources.document.chapters();
-    let policy = guide::chapter(&of_document, "Versions")?;
+    let document_chapters = sources.document.chapters();
+    let policy = guide::chapter(&document_chapters, "Versions")?;
     let changes = chapters(&sources.changelog);
     let of_changelog = |version: &str| changes.iter().find(|chapter| is_of(chapter, version));
     if of_changelog(sources.document.version()).is_none() {
         let version = sources.document.version();
         return Err(BuildError::Missing(format!(
-            "CHANGELOG.md has no chapter for {version}"
+            "CHANGELOG.md must have a chapter for {version}"
         )));
     }
-    // Newest first, each with the one before it where that is known.
+    // Newest first.
     let mut documents: Vec<&Document> = sources.released.iter().chain([&sources.document]).collect();
     documents.reverse();
     documents.dedup_by_key(|document| document.version().to_owned());
@@ -54,10 +54,10 @@ fn difference(before: &Document, after: &Document) -> Markup {
     html! {
         @if !added.is_empty() || !gone.is_empty() {
             details {
-                summary { "What the document has that " (before.version()) " had not" }
+                summary { "Changes of the document since " (before.version()) }
                 ul { @for fact in &added { li { (render(fact, 0, &Links::default())) } } }
                 @if !gone.is_empty() {
-                    p { "And has no longer:" }
+                    p { "Removed:" }
                     ul { @for fact in &gone { li { (render(fact, 0, &Links::default())) } } }
                 }
             }
@@ -65,10 +65,10 @@ fn difference(before: &Document, after: &Document) -> Markup {
     }
 }
 
-/// What a document declares: by a key, whose beginning up to the last `/` is the key of what it belongs to, in words.
+/// The declarations of a document, as descriptions by key. The part of a key before its last `/` is the key of the parent.
 type Facts = BTreeMap<String, String>;
 
-/// What is in the second alone, but for what belongs to something that is there alone as well.
+/// Returns the descriptions of declarations that only `after` has. Parts of a new declaration are not listed.
 fn added(before: &Facts, after: &Facts) -> Vec<String> {
     after
         .iter()
@@ -77,7 +77,7 @@ fn added(before: &Facts, after: &Facts) -> Vec<String> {
             Some((parent, _)) => before.contains_key(parent) || !after.contains_key(parent),
             None => true,
         })
-        .map(|(_, words)| words.clone())
+        .map(|(_, description)| description.clone())
         .collect()
 }
 
@@ -94,7 +94,7 @@ fn facts(document: &Document) -> Facts {
             );
         }
         for (status, response) in document.responses(operation) {
-            facts.insert(format!("{key}/{status}"), format!("the answer {status} of {name}"));
+            facts.insert(format!("{key}/{status}"), format!("the response {status} of {name}"));
             for code in strings(response.get("x-error-codes")) {
                 facts.insert(
                     format!("{key}/{status}/{code}"),
@@ -110,7 +110,7 @@ fn facts(document: &Document) -> Facts {
             {
                 facts.insert(
                     format!("{key}/{status}/{header}"),
-                    format!("the header `{header}` in the answer {status} of {name}"),
+                    format!("the header `{header}` in the response {status} of {name}"),
                 );
             }
         }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_addition_is_told_once_by_its_outermost_part() {
+    fn an_addition_is_listed_once_without_its_parts() {
         let before =
             Document::parse("openapi: 3.0.3\npaths: {}\ncomponents: {schemas: {A: {properties: {x: {}}}}}").unwrap();
         let after = Document::parse(

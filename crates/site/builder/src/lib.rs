@@ -1,9 +1,8 @@
-//! The published contract as a site.
+//! Builds the documentation site of the contract.
 //!
-//! Nothing is said here that is not said elsewhere: pages are made from the document, the rules of `docs/contract`, the kits of
-//! `samples`, the changelog and the snapshots. What is written here is what makes pages of them: headings, labels, and the
-//! calculator for signatures. The pages are plain HTML with a style sheet and three scripts; they load nothing from elsewhere, work
-//! from a folder without a server, and without scripts lack search and calculator alone.
+//! The content comes from the document, the rules in `docs/contract`, the kits in `samples`, the changelog and the snapshots. This crate
+//! adds headings, labels and the signature calculator. The pages are plain HTML with a style sheet and three scripts. They load nothing
+//! from other hosts and work from a folder without a server. Without scripts, only the search and the calculator are missing.
 
 mod code_samples;
 mod document;
@@ -12,6 +11,7 @@ mod errors;
 mod frame;
 mod guide;
 mod history;
+mod kit;
 mod kits;
 mod markdown;
 mod operations;
@@ -31,31 +31,31 @@ pub use code_samples::with_code_samples;
 pub use document::Document;
 pub use embed::embed;
 pub use frame::{Frame, Section};
-pub use kits::Kit;
+pub use kit::Kit;
 pub use markdown::Links;
 pub use postman::collection;
 pub use sources::{Snapshot, Sources};
 
-/// Why there is no site.
+/// The reason why the site could not be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// A source cannot be read.
-    #[error("{path}: {reason}")]
+    /// A source could not be read.
+    #[error("failed to read {path}: {reason}")]
     Unreadable {
         /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         reason: std::io::Error,
     },
-    /// A source is not what it should be.
+    /// A source has the wrong format.
     #[error("{what}: {reason}")]
     Malformed {
-        /// Which.
+        /// The source.
         what: &'static str,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
-    /// A page wants what no source has.
+    /// The sources lack something that a page needs.
     #[error("{0}")]
     Missing(String),
 }
@@ -63,17 +63,17 @@ pub enum BuildError {
 /// A file of the site.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// From the site's folder, such as `signing.html`.
+    /// The path relative to the site's folder, such as `signing.html`.
     pub path: String,
-    /// For `Content-Type`.
+    /// The `Content-Type`.
     pub content_type: &'static str,
-    /// Its content.
+    /// The content.
     pub bytes: Vec<u8>,
-    /// Whether its name changes with its content.
+    /// Whether the name contains a hash of the content.
     pub immutable: bool,
 }
 
-/// A page before it has its frame.
+/// A page without its frame.
 struct Page {
     file: String,
     title: String,
@@ -90,7 +90,7 @@ impl Page {
     }
 }
 
-/// A file that pages load, named after its content.
+/// A file that pages load. Its name contains a hash of its content.
 struct Asset {
     name: &'static str,
     extension: &'static str,
@@ -98,14 +98,14 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 5] = [
+const ASSETS: [Asset; 6] = [
     Asset {
         name: "site",
         extension: "css",
         content_type: "text/css; charset=utf-8",
         text: include_str!("../assets/site.css"),
     },
-    // Before anything is drawn, so that a page does not change its colours before the reader's eyes.
+    // A separate, blocking script, so that the theme is set before the first paint.
     Asset {
         name: "theme",
         extension: "js",
@@ -117,6 +117,12 @@ const ASSETS: [Asset; 5] = [
         extension: "js",
         content_type: SCRIPT,
         text: include_str!("../assets/site.js"),
+    },
+    Asset {
+        name: "mistakes",
+        extension: "js",
+        content_type: SCRIPT,
+        text: include_str!("../assets/mistakes.js"),
     },
     Asset {
         name: "signing",
@@ -136,25 +142,25 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// The file's name with a mark of its content: `site.1f2e3d4c.css`.
-fn marked(name: &str, extension: &str, bytes: &[u8]) -> String {
+/// Returns the file name with a hash of the content: `site.1f2e3d4c.css`.
+fn hashed_name(name: &str, extension: &str, bytes: &[u8]) -> String {
     let digest = HEXLOWER.encode(&Sha256::digest(bytes)[..4]);
     format!("{name}.{digest}.{extension}")
 }
 
-/// Where an asset is.
+/// Returns the path of an asset.
 fn asset(name: &str, extension: &str) -> String {
     ASSETS
         .iter()
         .find(|asset| (asset.name, asset.extension) == (name, extension))
-        .map(|asset| marked(name, extension, asset.text.as_bytes()))
+        .map(|asset| hashed_name(name, extension, asset.text.as_bytes()))
         .unwrap_or_default()
 }
 
-/// Makes all files of the site.
+/// Builds all files of the site.
 ///
 /// # Errors
-/// When the sources lack what a page is made of.
+/// The sources lack something that a page needs.
 pub fn build(sources: &Sources) -> Result<Vec<File>, BuildError> {
     let document = &sources.document;
     let links = links(document);
@@ -166,7 +172,7 @@ pub fn build(sources: &Sources) -> Result<Vec<File>, BuildError> {
     pages.push(history::page(sources, &links)?);
 
     let search = search::index(&pages);
-    let search_name = marked("search", "js", search.as_bytes());
+    let search_name = hashed_name("search", "js", search.as_bytes());
     let frame = Frame::of_site(document, &search_name);
     let mut files = vec![File {
         path: search_name.clone(),
@@ -186,7 +192,7 @@ pub fn build(sources: &Sources) -> Result<Vec<File>, BuildError> {
         }
     }));
     files.extend(ASSETS.iter().map(|asset| File {
-        path: marked(asset.name, asset.extension, asset.text.as_bytes()),
+        path: hashed_name(asset.name, asset.extension, asset.text.as_bytes()),
         content_type: asset.content_type,
         bytes: asset.text.into(),
         immutable: true,
@@ -195,7 +201,7 @@ pub fn build(sources: &Sources) -> Result<Vec<File>, BuildError> {
     Ok(files)
 }
 
-/// Names that lead somewhere wherever they stand in code.
+/// Returns the names that become links wherever they appear as code.
 fn links(document: &Document) -> Links {
     let mut links = BTreeMap::new();
     for operation in document.operations() {

@@ -1,16 +1,15 @@
-//! Markdown as HTML: headings that can be linked to, tables and code that scroll by themselves, and names of the API that lead
-//! to where they are explained.
+//! Renders Markdown as HTML, with anchors for headings, scrollable tables and code, and links from names of the API to their explanation.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// Where names that stand in code lead: `not_found`, `GET /api/v1/partner/health`.
+/// The link targets of names in code, such as `not_found` or `GET /api/v1/partner/health`.
 #[derive(Default)]
 pub struct Links(pub BTreeMap<String, String>);
 
-/// The HTML of a text. `demote` is added to the level of each heading, so that no level is left out below the page's own.
+/// Renders a text. `demote` is added to the level of each heading, so that the page skips no level.
 pub fn render(markdown: &str, demote: isize, links: &Links) -> Markup {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let events: Vec<Event<'_>> = Parser::new_ext(markdown, options).collect();
@@ -33,7 +32,7 @@ pub fn render(markdown: &str, demote: isize, links: &Links) -> Markup {
                 out.push(raw(
                     "<div class=\"scroll\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">".to_owned(),
                 ));
-                // Alignment would be a style in the element, which no page may have.
+                // Alignment would be an inline style, which the content security policy forbids.
                 out.push(Event::Start(Tag::Table(vec![Alignment::None; alignments.len()])));
             }
             Event::End(TagEnd::Table) => {
@@ -65,7 +64,7 @@ pub fn render(markdown: &str, demote: isize, links: &Links) -> Markup {
                 }
                 None => out.push(event.clone()),
             },
-            // Nothing that is HTML comes from a text.
+            // HTML in a text is shown as text.
             Event::Html(text) | Event::InlineHtml(text) => out.push(Event::Text(text.clone())),
             other => out.push(other.clone()),
         }
@@ -75,7 +74,7 @@ pub fn render(markdown: &str, demote: isize, links: &Links) -> Markup {
     PreEscaped(rendered)
 }
 
-/// The text of the heading that has just begun.
+/// Returns the text of the heading that begins here.
 fn plain(events: &[Event<'_>]) -> String {
     events
         .iter()
@@ -87,7 +86,7 @@ fn plain(events: &[Event<'_>]) -> String {
         .collect()
 }
 
-/// The name by which a heading is linked to: `The canonical string` becomes `the-canonical-string`.
+/// Returns the anchor of a heading: `The canonical string` becomes `the-canonical-string`.
 pub fn anchor(title: &str) -> String {
     let words: Vec<String> = title
         .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -109,10 +108,10 @@ fn escaped(text: &str) -> String {
     maud::html! { (text) }.into_string()
 }
 
-/// A cell of a table, as text, by its column's heading.
+/// A row of a table: each cell with its column's heading.
 pub type Row = Vec<(String, String)>;
 
-/// The rows of all tables of a text, as Markdown, each cell with its column's heading.
+/// Returns the rows of all tables in a Markdown text.
 pub fn table_rows(markdown: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut headings: Option<Vec<String>> = None;
@@ -130,11 +129,16 @@ pub fn table_rows(markdown: &str) -> Vec<Row> {
     rows
 }
 
-/// The cells of a line `| a | b |`; a `\|` belongs to its cell.
+/// Returns the cells of a line `| a | b |`. An escaped `\|` is part of a cell.
 fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
-    let kept = inner.replace("\\|", "\u{1}");
-    Some(kept.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect())
+    let unescaped = inner.replace("\\|", "\u{1}");
+    Some(
+        unescaped
+            .split('|')
+            .map(|cell| cell.trim().replace('\u{1}', "|"))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_code_lead_to_where_they_are_explained_but_not_in_headings() {
+    fn names_in_code_are_links_except_in_headings() {
         let links = Links(BTreeMap::from([(
             "not_found".to_owned(),
             "errors.html#not_found".to_owned(),
@@ -156,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn html_in_a_text_is_shown_and_not_interpreted() {
+    fn html_in_a_text_is_escaped() {
         let found = render("a <script>alert(1)</script>\n\n<div onclick=x>", 0, &Links::default()).into_string();
         assert!(!found.contains("<script") && !found.contains("<div"), "{found}");
     }
 
     #[test]
-    fn a_tables_rows_are_read_by_their_headings() {
+    fn the_rows_of_a_table_are_read_with_their_headings() {
         let rows = table_rows("| Code | What |\n|---|---|\n| `a` | x \\| y |\n\ntext\n");
         assert_eq!(
             rows,

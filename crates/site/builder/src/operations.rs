@@ -1,4 +1,4 @@
-//! The reference: a page for each operation, and one that lists them.
+//! The reference: a page for each operation and an index.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::markdown::{Links, render};
 use crate::schema::{bounds, kind, members};
 use crate::{Document, Page, Sources, frame};
 
-/// All operations, by tag.
+/// Builds the index of all operations by tag.
 pub fn index(document: &Document, links: &Links) -> Page {
     let body = html! {
         @for (name, description, operations) in document.tags() {
@@ -28,7 +28,7 @@ pub fn index(document: &Document, links: &Links) -> Page {
     Page::new("reference.html", "All operations", body)
 }
 
-/// A page for each operation.
+/// Builds a page for each operation.
 pub fn pages<'a>(sources: &'a Sources, links: &'a Links) -> impl Iterator<Item = Page> + 'a {
     let document = &sources.document;
     let operations = document.operations().into_iter();
@@ -60,7 +60,7 @@ fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
                 }
                 @if body.is_some() { li { a href="#body" { "Body" } } }
                 li { a href="#samples" { "Code" } }
-                li { a href="#responses" { "Answers" } }
+                li { a href="#responses" { "Responses" } }
             }
         }
         (render(text(operation.value.get("description")), 1, links))
@@ -77,18 +77,18 @@ fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
         section {
             h2 #samples { "Code" }
             (frame::tabs("Code", &samples(sources, operation)))
-            p { "With the " a href="kits.html" { "signing kits" } ", one file for each language." }
+            p { "The samples use the " a href="kits.html" { "signing kits" } ", one file for each language." }
         }
         section {
-            h2 #responses { "Answers" }
+            h2 #responses { "Responses" }
             @for (status, response) in document.responses(operation) {
-                (answer(document, status, response, links))
+                (response_section(document, status, response, links))
             }
         }
     }
 }
 
-/// Where parameters stand.
+/// The locations of parameters.
 const PLACES: [&str; 3] = ["path", "query", "header"];
 
 fn heading(place: &str) -> &'static str {
@@ -137,36 +137,17 @@ fn content(document: &Document, of: &Value, sent: bool, links: &Links) -> Markup
             @let schema = content.get("schema").unwrap_or(&Value::Null);
             p.facts { code { (media_type) } " · " (kind(document, schema)) }
             (members(document, schema, sent, links))
-            @for (name, example) in examples(document, content) { (frame::json(&name, example)) }
+            @for (name, example) in document.examples(content) { (frame::json(&name, example)) }
         }
     }
 }
 
-/// The examples of a content, each with what it is called.
-pub fn examples<'a>(document: &'a Document, content: &'a Value) -> Vec<(String, &'a Value)> {
-    let one = content.get("example").map(|value| ("Example".to_owned(), value));
-    let many = content
-        .get("examples")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, example)| {
-            let example = document.resolve(example);
-            let summary = match text(example.get("summary")) {
-                "" => name.as_str(),
-                summary => summary,
-            };
-            Some((format!("Example: {summary}"), example.get("value")?))
-        });
-    one.into_iter().chain(many).collect()
-}
-
-fn answer(document: &Document, status: &str, response: &Value, links: &Links) -> Markup {
+fn response_section(document: &Document, status: &str, response: &Value, links: &Links) -> Markup {
     let is_success = status.starts_with('2');
     let codes: Vec<&str> = strings(response.get("x-error-codes")).collect();
     let headers = response.get("headers").and_then(Value::as_object);
     html! {
-        details.answer #{ "status-" (status) } open[is_success] {
+        details.response #{ "status-" (status) } open[is_success] {
             summary {
                 span.status data-class=(&status[..1]) { (status) } " "
                 @if codes.is_empty() { "Success" } @else { (frame::joined(codes.iter().map(|code| html! { code { (code) } }), " ")) }
@@ -192,7 +173,7 @@ fn answer(document: &Document, status: &str, response: &Value, links: &Links) ->
     }
 }
 
-/// The document's code samples of an operation, or where it has none those of the kits.
+/// Returns the document's code samples of an operation, or samples of the kits if it has none.
 fn samples(sources: &Sources, operation: Operation<'_>) -> Vec<(String, String)> {
     let of_document = operation.value.get("x-codeSamples").and_then(Value::as_array);
     if let Some(samples) = of_document {
@@ -210,27 +191,4 @@ fn samples(sources: &Sources, operation: Operation<'_>) -> Vec<(String, String)>
         .iter()
         .map(|kit| (kit.name.clone(), kit.sample(&sources.document, operation)))
         .collect()
-}
-
-/// An example of an operation's target: its path with the examples of its variables.
-pub fn target(document: &Document, operation: Operation<'_>) -> String {
-    let mut target = operation.path.to_owned();
-    for parameter in document.parameters(operation) {
-        if text(parameter.get("in")) == "path" {
-            let name = format!("{{{}}}", text(parameter.get("name")));
-            target = target.replace(&name, text(parameter.get("example")));
-        }
-    }
-    target
-}
-
-/// An example of an operation's body; null where it has none.
-pub fn body<'a>(document: &'a Document, operation: Operation<'a>) -> &'a Value {
-    let content = operation
-        .value
-        .get("requestBody")
-        .and_then(|body| document.resolve(body).pointer("/content/application~1json"));
-    content
-        .and_then(|content| examples(document, content).into_iter().next())
-        .map_or(&Value::Null, |(_, example)| example)
 }

@@ -1,17 +1,17 @@
-//! A Postman collection of the document: a folder for each tag, a request for each operation, and one script that signs all.
+//! Builds a Postman collection of the document: a folder for each tag, a request for each operation, and a script that signs all of them.
 
 use serde_json::{Value, json};
 
+use crate::Document;
 use crate::document::{Operation, text};
-use crate::{Document, operations};
 
-/// Signs every request before it is sent.
+/// The script that signs every request before it is sent.
 const SIGN: &str = include_str!("../assets/postman-sign.js");
 
-/// Members of bodies that are filled in when a request is sent, for an example's value is nobody's.
-const FILLED: [&str; 2] = ["branch_code", "external_id"];
+/// Members of bodies that are replaced by variables, because the example's values do not exist.
+const REPLACED_MEMBERS: [&str; 2] = ["branch_code", "external_id"];
 
-/// The collection, format 2.1.
+/// Builds the collection in format 2.1.
 pub fn collection(document: &Document) -> Value {
     let folders: Vec<Value> = document
         .tags()
@@ -29,8 +29,8 @@ pub fn collection(document: &Document) -> Value {
         "info": {
             "name": document.title(),
             "version": document.version(),
-            "description": "Set base_url, key_id and secret (in an environment, the secret as a secret variable): each request is \
-                signed when it is sent. Run from top to bottom, later requests take their ids from earlier answers.",
+            "description": "Set base_url, key_id and secret in an environment, with the secret as a secret variable. Each request is \
+                signed when it is sent. Run the requests from top to bottom: later ones take their ids from earlier responses.",
             "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
         },
         "auth": { "type": "noauth" },
@@ -49,7 +49,7 @@ fn lines(script: &str) -> Vec<&str> {
 }
 
 fn item(document: &Document, operation: Operation<'_>) -> Value {
-    let body = operations::body(document, operation);
+    let body = document.example_body(operation);
     let mut request = json!({
         "method": operation.method,
         "description": text(operation.value.get("description")),
@@ -59,7 +59,7 @@ fn item(document: &Document, operation: Operation<'_>) -> Value {
     if !body.is_null() {
         request["header"] = json!([{ "key": "Content-Type", "value": "application/json" }]);
         let mut body = body.clone();
-        for name in FILLED {
+        for name in REPLACED_MEMBERS {
             if let Some(member) = body.get_mut(name) {
                 *member = json!(format!("{{{{{name}}}}}"));
             }
@@ -74,7 +74,7 @@ fn item(document: &Document, operation: Operation<'_>) -> Value {
     })
 }
 
-/// Its address: variables of the path are the collection's, and parameters of the query are there, switched off.
+/// Returns the URL: variables in the path are variables of the collection, and query parameters are included but disabled.
 fn url(document: &Document, operation: Operation<'_>) -> Value {
     let path = operation.path.replace('{', "{{").replace('}', "}}");
     let parameters = document.parameters(operation).into_iter();
@@ -98,12 +98,12 @@ fn url(document: &Document, operation: Operation<'_>) -> Value {
     })
 }
 
-/// A value of a query, in which a plus would be a space.
+/// Encodes a plus in a query value, because it would be read as a space.
 fn encoded(value: &str) -> String {
     value.replace('+', "%2B")
 }
 
-/// What is expected of its answer, and what later requests take from it.
+/// Returns the test script: it checks the response and sets the variables for later requests.
 fn test(document: &Document, operation: Operation<'_>) -> Vec<String> {
     let successes: Vec<&str> = document
         .responses(operation)
@@ -113,13 +113,13 @@ fn test(document: &Document, operation: Operation<'_>) -> Vec<String> {
         .collect();
     let mut lines = vec![
         format!(
-            "pm.test('it answers {}', () => pm.expect(pm.response.code).to.be.oneOf([{}]));",
+            "pm.test('responds with {}', () => pm.expect(pm.response.code).to.be.oneOf([{}]));",
             successes.join(" or "),
             successes.join(", ")
         ),
-        "pm.test('it has an id', () => pm.expect(pm.response.headers.has('X-Request-Id')).to.be.true);".to_owned(),
+        "pm.test('has a request ID', () => pm.expect(pm.response.headers.has('X-Request-Id')).to.be.true);".to_owned(),
     ];
-    let mut takes: Vec<(String, &str)> = document
+    let mut variables: Vec<(String, &str)> = document
         .operations()
         .into_iter()
         .filter_map(|other| {
@@ -128,14 +128,14 @@ fn test(document: &Document, operation: Operation<'_>) -> Vec<String> {
             (before == operation.path).then(|| (variable.to_owned(), "id"))
         })
         .collect();
-    takes.dedup();
+    variables.dedup();
     if operation.path.ends_with("/branches") {
-        takes.push(("branch_code".to_owned(), "code"));
+        variables.push(("branch_code".to_owned(), "code"));
     }
-    if !takes.is_empty() {
+    if !variables.is_empty() {
         lines.push("const listed = pm.response.code === 200 ? pm.response.json().data : [];".to_owned());
         lines.push("const first = listed.find(({ status }) => status === 'published') || listed[0];".to_owned());
-        for (variable, member) in takes {
+        for (variable, member) in variables {
             lines.push(format!(
                 "if (first) pm.collectionVariables.set('{variable}', first.{member});"
             ));
@@ -151,13 +151,13 @@ mod tests {
     use crate::Sources;
 
     #[test]
-    fn the_collection_that_is_kept_is_what_the_document_says() {
+    fn the_collection_is_up_to_date() {
         let sources = Sources::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")).unwrap();
-        let kept: serde_json::Value = serde_json::from_str(sources.postman()).unwrap();
-        let now = super::collection(&sources.document);
+        let committed: serde_json::Value = serde_json::from_str(sources.postman()).unwrap();
+        let expected = super::collection(&sources.document);
         assert!(
-            kept == now,
-            "the document has changed: write the collection anew with `cargo postman`"
+            committed == expected,
+            "the Postman collection is out of date; run `cargo postman`"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Schemas as lists of members.
+//! Renders schemas as lists of members.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use crate::document::{strings, text};
 use crate::markdown::{Links, render};
 use crate::{Document, frame};
 
-/// How deep members of members are shown. No schema of the document contains itself; one that did would end here.
+/// The maximum nesting depth, which also limits recursive schemas.
 const DEPTH: usize = 8;
 
-/// The members of a schema, and theirs; nothing for what has none.
+/// Renders the members of a schema and their members.
 pub fn members(document: &Document, schema: &Value, sent: bool, links: &Links) -> Markup {
     list(document, schema, sent, links, DEPTH)
 }
@@ -65,7 +65,7 @@ fn member(
     }
 }
 
-/// What a list or map is made of, else the schema itself.
+/// Returns the schema of the items or values of a list or map, otherwise the schema itself.
 fn inner<'a>(document: &'a Document, schema: &'a Value) -> &'a Value {
     let schema = document.resolve(schema);
     match schema
@@ -77,7 +77,7 @@ fn inner<'a>(document: &'a Document, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// Its type in words.
+/// Returns a schema's type in words.
 pub fn kind(document: &Document, schema: &Value) -> String {
     let schema = document.resolve(schema);
     match (text(schema.get("type")), text(schema.get("format"))) {
@@ -95,13 +95,13 @@ pub fn kind(document: &Document, schema: &Value) -> String {
     }
 }
 
-/// Its bounds, values and example, a line each.
+/// Renders a schema's bounds, values and example.
 pub fn bounds(schema: &Value) -> Markup {
     let number = |name: &str| schema.get(name).filter(|value| value.is_number()).map(Value::to_string);
-    let range = |least: &str, most: &str| match (number(least), number(most)) {
-        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
-        (Some(least), None) => Some(format!("at least {least}")),
-        (None, Some(most)) => Some(format!("at most {most}")),
+    let range = |min: &str, max: &str| match (number(min), number(max)) {
+        (Some(min), Some(max)) => Some(format!("{min} to {max}")),
+        (Some(min), None) => Some(format!("at least {min}")),
+        (None, Some(max)) => Some(format!("at most {max}")),
         (None, None) => None,
     };
     let lines = [
@@ -126,7 +126,7 @@ pub fn bounds(schema: &Value) -> Markup {
                     @if let Some(value) = value { div { dt { (name) } dd { code { (value) } } } }
                 }
                 @if !values.is_empty() { div { dt { "One of" } dd { (codes(&values)) } } }
-                @if !known.is_empty() { div { dt { "Known values, more may come" } dd { (codes(&known)) } } }
+                @if !known.is_empty() { div { dt { "Known values (others may be added)" } dd { (codes(&known)) } } }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The index for searching: the text below each heading of each page.
+//! Builds the search index: the text below each heading of each page.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::Page;
 /// A part of a page that can be found.
 #[derive(Serialize)]
 struct Entry<'a> {
-    /// Address, with the heading's name.
+    /// The address with the heading's anchor.
     #[serde(rename = "u")]
     address: String,
     /// The page's title.
@@ -34,11 +34,11 @@ fn pattern(text: &str) -> Regex {
 
 static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(?s)<h[1-6] id="([^"]+)">(.*?)</h[1-6]>"#));
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern("<[^>]*>"));
-/// The same in another language: whoever looks for words means none of it.
+/// Code samples in several languages, which the search excludes.
 static CODE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(?s)<section data-tab=.*?</section>"#));
 static SPACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\s+"));
 
-/// A script that puts the index where the search looks for it: a page that lies in a folder may load no other kind of file.
+/// Returns a script that sets `window.searchIndex`. Pages in a folder cannot load JSON files, only scripts.
 pub fn index(pages: &[Page]) -> String {
     let mut entries = Vec::new();
     for page in pages {

@@ -1,4 +1,4 @@
-//! What the site is made of, read from the project.
+//! Reads the sources of the site from the project.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use semver::Version;
 use serde::Deserialize;
 
-use crate::kits::{Kit, Kits};
+use crate::kit::{Kit, Kits};
 use crate::{BuildError, Document, File, PLAIN};
 
-/// Everything that pages are made from.
+/// The sources of the pages.
 pub struct Sources {
-    /// The document.
+    /// The OpenAPI document.
     pub document: Document,
-    /// The versions before, oldest first.
+    /// The released versions, oldest first.
     pub released: Vec<Document>,
     /// The signing kits.
     pub kits: Vec<Kit>,
@@ -25,38 +25,38 @@ pub struct Sources {
     pub onboarding: String,
     /// `docs/contract/service.md`.
     pub service_rules: String,
-    /// Answers that tests hold.
+    /// Responses in the tests' snapshots.
     pub snapshots: Vec<Snapshot>,
-    /// Tables of what is sent and what is said of it, which tests hold likewise.
-    pub said: Vec<Said>,
+    /// Tables of values and messages in the tests' snapshots.
+    pub message_tables: Vec<MessageTable>,
     vectors: String,
     postman: String,
     read: Vec<PathBuf>,
 }
 
-/// An answer that a test holds.
+/// A response in a snapshot of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// What it shows, in words.
+    /// The description of the snapshot.
     pub description: String,
     /// The first of its operations.
     pub operation: String,
-    /// The answer's `error.code`; empty for a success.
+    /// The response's `error.code`; empty for a success.
     pub code: String,
-    /// What was sent.
+    /// The request.
     pub request: String,
     /// `error.message`; empty for a success.
     pub message: String,
 }
 
-/// What is said of things that are sent.
+/// A snapshot with a table of values that were sent and their error messages.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
-    /// What it is about, in words.
+pub struct MessageTable {
+    /// The description of the snapshot.
     pub description: String,
-    /// The answers' `error.code`.
+    /// The responses' `error.code`.
     pub code: String,
-    /// What is sent, in words, and the message.
+    /// A description of each value, and the message.
     pub lines: Vec<(String, String)>,
 }
 
@@ -75,10 +75,10 @@ struct Info {
 }
 
 impl Sources {
-    /// Reads them from the project's folder.
+    /// Reads the sources from the project's folder.
     ///
     /// # Errors
-    /// When one is not there, or is not what it should be.
+    /// A source is missing or has the wrong format.
     pub fn read(root: &Path) -> Result<Self, BuildError> {
         let mut reader = Reader {
             root: root.to_owned(),
@@ -99,12 +99,12 @@ impl Sources {
         for kit in &mut kits {
             kit.text = reader.text(&format!("samples/{}/{}", kit.folder, kit.file))?;
         }
-        let (mut snapshots, mut said) = (Vec::new(), Vec::new());
+        let (mut snapshots, mut message_tables) = (Vec::new(), Vec::new());
         for folder in reader.folders("snapshots")? {
             for path in reader.files(&folder, "snap")? {
                 let text = reader.text(&path)?;
                 snapshots.extend(Snapshot::parse(&text));
-                said.extend(Said::parse(&text));
+                message_tables.extend(MessageTable::parse(&text));
             }
         }
         Ok(Self {
@@ -116,24 +116,24 @@ impl Sources {
             onboarding: reader.text("docs/onboarding.md")?,
             service_rules: reader.text("docs/contract/service.md")?,
             snapshots,
-            said,
+            message_tables,
             vectors: reader.text("spec/signing-vectors.json")?,
             postman: reader.text(&format!("samples/{POSTMAN}"))?,
             read: reader.read,
         })
     }
 
-    /// The Postman collection, as it is kept.
+    /// Returns the committed Postman collection.
     pub fn postman(&self) -> &str {
         &self.postman
     }
 
-    /// The files and folders that were read: when one changes, the site is another.
+    /// Returns the files and folders that were read. The site must be rebuilt when one of them changes.
     pub fn paths(&self) -> &[PathBuf] {
         &self.read
     }
 
-    /// What the site offers as it is.
+    /// Returns the sources that the site offers unchanged.
     pub(crate) fn published(&self) -> Vec<File> {
         let file = |path: String, content_type, text: &str| File {
             path,
@@ -151,9 +151,9 @@ impl Sources {
     }
 }
 
-/// The signing vectors' name.
+/// The file name of the signing vectors.
 pub const VECTORS: &str = "signing-vectors.json";
-/// The Postman collection's name.
+/// The path of the Postman collection.
 pub const POSTMAN: &str = "postman/partner-api.postman_collection.json";
 
 struct Reader {
@@ -187,7 +187,7 @@ impl Reader {
         Ok(paths)
     }
 
-    /// The files of a folder with this extension, from the root.
+    /// Returns the files in a folder with this extension, relative to the root.
     fn files(&mut self, folder: &str, extension: &str) -> Result<Vec<String>, BuildError> {
         let paths = self.entries(folder)?.into_iter();
         Ok(paths
@@ -206,8 +206,8 @@ impl Reader {
 }
 
 impl Snapshot {
-    /// Reads a snapshot: a head between lines of `---`, the request, a blank line, the status line, headers, body. What is none
-    /// of these is no answer.
+    /// Parses a snapshot: a head between lines of `---`, the request, a blank line, the status line, headers, and the body. Returns
+    /// `None` for other snapshots.
     fn parse(text: &str) -> Option<Self> {
         let (head, rest) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
         let head: Head = serde_yaml::from_str(head).ok()?;
@@ -219,10 +219,10 @@ impl Snapshot {
             .match_indices("\n\n")
             .find(|(at, _)| rest[at + 2..].lines().next().is_some_and(is_status))?
             .0;
-        let (request, answer) = rest.split_at(at);
-        let message = answer
+        let (request, response) = rest.split_at(at);
+        let message = response
             .find("\n\n{")
-            .and_then(|_| answer.trim_start().split_once("\n\n"))
+            .and_then(|_| response.trim_start().split_once("\n\n"))
             .and_then(|(_, body)| serde_json::from_str::<serde_json::Value>(body).ok())
             .and_then(|body| Some(body.pointer("/error/message")?.as_str()?.to_owned()));
         Some(Self {
@@ -239,14 +239,15 @@ impl Snapshot {
     }
 }
 
-impl Said {
-    /// Reads a table: after the head, parts between blank lines, each a line of what is sent, and one of `→` and the message.
+impl MessageTable {
+    /// Parses a table: after the head, parts separated by blank lines. Each part has a line that describes the value and a line with
+    /// `→` and the message. Returns `None` for other snapshots.
     fn parse(text: &str) -> Option<Self> {
         let (head, rest) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
         let head: Head = serde_yaml::from_str(head).ok()?;
         let part = |part: &str| {
-            let (sent, said) = part.trim_start_matches('\n').split_once("\n→ ")?;
-            Some((sent.to_owned(), said.lines().next()?.to_owned()))
+            let (sent, message) = part.trim_start_matches('\n').split_once("\n→ ")?;
+            Some((sent.to_owned(), message.lines().next()?.to_owned()))
         };
         let lines: Option<Vec<_>> = rest
             .split("\n\n")
@@ -263,23 +264,23 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
-    use super::{Said, Snapshot};
+    use super::{MessageTable, Snapshot};
 
     #[test]
-    fn a_table_of_what_is_said_is_read_and_nothing_else_is_one() {
-        let head = "---\ndescription: what is said of a plate\ninfo:\n  operation: x\n  status: 400\n  code: invalid_request\n---\n";
-        let said = Said::parse(&format!("{head}2,85, quoted\n→ a: no\n  \"/a\" no\n\n34\n→ b: no\n")).unwrap();
+    fn a_table_of_messages_is_parsed_and_a_response_is_not() {
+        let head = "---\ndescription: messages about a plate\ninfo:\n  operation: x\n  status: 400\n  code: invalid_request\n---\n";
+        let table = MessageTable::parse(&format!("{head}2,85, quoted\n→ a: no\n  \"/a\" no\n\n34\n→ b: no\n")).unwrap();
         let lines = [("2,85, quoted", "a: no"), ("34", "b: no")];
         assert_eq!(
-            said.lines,
+            table.lines,
             lines.map(|(sent, message)| (sent.to_owned(), message.to_owned()))
         );
-        assert_eq!(Said::parse(&format!("{head}GET /a\n\n400 Bad Request\n")), None);
+        assert_eq!(MessageTable::parse(&format!("{head}GET /a\n\n400 Bad Request\n")), None);
     }
 
     #[test]
-    fn a_snapshot_is_read() {
-        let text = "---\nsource: x\ndescription: a limit over 100 is refused\ninfo:\n  operation: list_inspections\n  status: 400\n  \
+    fn a_snapshot_is_parsed() {
+        let text = "---\nsource: x\ndescription: a limit over 100 is rejected\ninfo:\n  operation: list_inspections\n  status: 400\n  \
                     code: invalid_request\n---\nPOST /a\n{\n  \"a\": 1\n}\n\n400 Bad Request\nx-request-id: [uuid]\n\n{\n  \"error\": {\n \
                     \"message\": \"limit: no\"\n  }\n}\n";
         let snapshot = Snapshot::parse(text).unwrap();

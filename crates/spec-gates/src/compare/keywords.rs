@@ -1,19 +1,19 @@
-//! What a change of one keyword of a schema does to the values that it lets through.
+//! The effect of a changed keyword of a schema on the values that the schema accepts.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// What a change does to the values that a schema lets through.
+/// The effect of a change on the values that a schema accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing.
+    /// The schema accepts the same values.
     None,
-    /// All that it let through, and more.
+    /// It accepts more values.
     Wider,
-    /// Less, and nothing new.
+    /// It accepts fewer values.
     Narrower,
-    /// Others.
+    /// It accepts other values.
     Other,
 }
 
@@ -27,7 +27,7 @@ impl Effect {
     }
 }
 
-/// The effect of `keyword` going from `was` to `is`; `None` when the keyword is not one of values.
+/// Returns the effect of changing `keyword` from `was` to `is`; `None` if the keyword does not restrict values.
 pub(super) fn effect(keyword: &str, was: Option<&Value>, is: Option<&Value>) -> Option<Effect> {
     let same = was == is;
     Some(match keyword {
@@ -39,7 +39,7 @@ pub(super) fn effect(keyword: &str, was: Option<&Value>, is: Option<&Value>) -> 
         "exclusiveMinimum" | "exclusiveMaximum" | "uniqueItems" => flag(was, is).reversed(),
         "nullable" => flag(was, is),
         "type" => kind(was, is),
-        // Two patterns, formats or steps cannot be compared in general: another one is another set of values.
+        // Two patterns, formats or steps cannot be compared in general, so another one accepts other values.
         "pattern" | "format" | "multipleOf" | "x-key-pattern" | "x-decimal-places" => match (was, is) {
             _ if same => Effect::None,
             (None, _) => Effect::Narrower,
@@ -50,7 +50,7 @@ pub(super) fn effect(keyword: &str, was: Option<&Value>, is: Option<&Value>) -> 
     })
 }
 
-/// A lower limit: one that rises, or is new, lets less through.
+/// Returns the effect of changing a lower limit.
 fn limit(was: Option<&Value>, is: Option<&Value>) -> Effect {
     match (was, is) {
         (None, None) => Effect::None,
@@ -73,7 +73,7 @@ fn order(one: &Number, other: &Number) -> Option<Ordering> {
     }
 }
 
-/// A flag that lets more through when it is set; absent is not set.
+/// Returns the effect of changing a flag that widens a schema if it is set. An absent flag is not set.
 fn flag(was: Option<&Value>, is: Option<&Value>) -> Effect {
     let set = |value: Option<&Value>| value == Some(&Value::Bool(true));
     match (set(was), set(is)) {
@@ -83,7 +83,7 @@ fn flag(was: Option<&Value>, is: Option<&Value>) -> Effect {
     }
 }
 
-/// Every integer is a number; no other type holds another.
+/// Returns the effect of changing the type. Every integer is a number; other types do not overlap.
 fn kind(was: Option<&Value>, is: Option<&Value>) -> Effect {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     match (text(was).as_deref(), text(is).as_deref()) {
@@ -94,7 +94,7 @@ fn kind(was: Option<&Value>, is: Option<&Value>) -> Effect {
     }
 }
 
-/// "from X to Y", for a message.
+/// Returns "from X to Y", for a message.
 pub(super) fn step(was: Option<&Value>, is: Option<&Value>) -> String {
     let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
     format!("from {} to {}", text(was), text(is))

@@ -1,7 +1,6 @@
-//! What changed between two versions of the contract.
+//! Comparison of two versions of the contract.
 //!
-//! Every member of a document belongs to a rule, to the wording, or to "not understood": what no rule knows counts as
-//! breaking, so that nothing slips through because nobody thought of it.
+//! A changed member is either covered by a rule, or part of the wording, or unknown. Unknown changes count as breaking.
 
 mod keywords;
 mod operations;
@@ -15,10 +14,9 @@ use serde_json::Value;
 use crate::document::{Node, Pair, keys_of_both, pairs};
 use crate::{Change, Severity, second_opinion};
 
-/// Which way a value travels.
+/// The direction of a value.
 ///
-/// What may be sent may only grow, and what may be answered may only shrink: the released contract's client must still be
-/// understood, and must still understand.
+/// A client of the released contract must keep working, so requests may only accept more, and responses may only contain less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Direction {
     /// From the client: parameters and request bodies.
@@ -36,8 +34,8 @@ impl Direction {
     }
 }
 
-/// Members that describe and bind nobody; `x-admission`, `x-raw-body`, `x-further-faults` and `x-supplied-by` say how the
-/// server is built, and a value outside of `x-plausible-range` is accepted all the same.
+/// Members that only describe. `x-admission`, `x-raw-body`, `x-further-faults` and `x-supplied-by` concern the server's
+/// implementation, and a value outside `x-plausible-range` is accepted as well.
 const WORDING: [&str; 13] = [
     "description",
     "summary",
@@ -54,14 +52,14 @@ const WORDING: [&str; 13] = [
     "x-supplied-by",
 ];
 
-/// The changes from `base`, the released contract, to `working`, sorted by place.
+/// Returns the changes from `base`, the released contract, to `working`, sorted by place.
 ///
-/// Both are OpenAPI 3.0 documents. Components are compared where operations use them, and in the direction of that use.
+/// Both are OpenAPI 3.0 documents. Components are compared where operations use them, in the direction of that use.
 pub fn compare(base: &Value, working: &Value) -> Vec<Change> {
     let mut comparison = Comparison::default();
     comparison.document(&Node::root(base), &Node::root(working));
     let mut changes: Vec<Change> = comparison.changes.into_iter().collect();
-    // drift panics where the media types differ, which is a finding of ours already.
+    // drift panics if the media types differ, which our comparison has reported already.
     if !comparison.media_types_differ {
         let unseen = second_opinion::unseen(base, working, &changes);
         changes.extend(unseen);
@@ -71,11 +69,11 @@ pub fn compare(base: &Value, working: &Value) -> Vec<Change> {
     changes
 }
 
-/// A comparison under way.
+/// The state of a comparison.
 #[derive(Default)]
 pub(crate) struct Comparison {
     changes: BTreeSet<Change>,
-    /// Pairs of schemas that were compared, or are being compared further up.
+    /// Pairs of schemas that were compared or are being compared.
     visited: HashSet<(String, String, Direction)>,
     media_types_differ: bool,
 }
@@ -103,10 +101,10 @@ impl Comparison {
             match key {
                 "paths" | "components" | "security" => {}
                 "info" => self.info(base, working),
-                // The operator tells partners the base addresses; the document only shows them.
+                // Partners get the base URLs from the operator; those of the document are examples.
                 "servers" | "tags" | "externalDocs" => {
                     if was != is {
-                        self.report(Severity::Wording, working.below(key), "the words changed");
+                        self.report(Severity::Wording, working.below(key), "the wording changed");
                     }
                 }
                 "openapi" => {
@@ -119,7 +117,7 @@ impl Comparison {
                     if minor(was) != minor(is) {
                         self.breaking(
                             working.below(key),
-                            "another version of OpenAPI, which tools may not read",
+                            "the OpenAPI version changed, which tools may not support",
                         );
                     }
                 }
@@ -134,25 +132,25 @@ impl Comparison {
         let (base, working) = (base.get("info"), working.get("info"));
         for Pair { name, place, was, is } in pairs(base.as_ref(), working.as_ref()) {
             if name != "version" && was.map(|node| node.value) != is.map(|node| node.value) {
-                self.report(Severity::Wording, place, "the words changed");
+                self.report(Severity::Wording, place, "the wording changed");
             }
         }
     }
 
-    /// How a client identifies itself: any change but of the words asks every client to change.
+    /// Compares the security schemes. Every client has to follow a change of them, except of their wording.
     fn security_schemes(&mut self, base: &Node<'_>, working: &Node<'_>) {
         let [base, working] = [base, working].map(|node| node.get("components")?.get("securitySchemes"));
         for Pair { name, place, was, is } in pairs(base.as_ref(), working.as_ref()) {
             match (was, is) {
                 (Some(was), Some(is)) => self.rest(&was, &is, &[]),
                 (Some(_), None) => self.breaking(place, format!("the security scheme `{name}` was removed")),
-                // What uses it, changes its `security`.
+                // An operation that uses it has a changed `security`.
                 (None, _) => {}
             }
         }
     }
 
-    /// Compares the members that are not in `known`: wording, deprecation, and what no rule knows.
+    /// Compares the members that are not in `known`: wording, deprecation, and unknown members.
     fn rest(&mut self, base: &Node<'_>, working: &Node<'_>, known: &[&str]) {
         for key in keys_of_both(Some(base), Some(working)) {
             if !known.contains(&key) {
@@ -167,16 +165,16 @@ impl Comparison {
         }
         let pointer = working.below(key);
         if WORDING.contains(&key) {
-            self.report(Severity::Wording, pointer, "the words changed");
+            self.report(Severity::Wording, pointer, "the wording changed");
         } else if key == "deprecated" {
-            // Semantic Versioning 2.0.0, 7: a minor version when something is marked as deprecated.
+            // Semantic Versioning 2.0.0, 7: marking something as deprecated requires a new minor version.
             match working.is_true(key) {
                 true => self.addition(pointer, "it was marked as deprecated"),
-                false => self.report(Severity::Wording, pointer, "it is not deprecated any more"),
+                false => self.report(Severity::Wording, pointer, "it is no longer deprecated"),
             }
         } else {
             let what = format!(
-                "`{key}` went {}, which no rule understands",
+                "`{key}` changed {}, which no rule covers",
                 keywords::step(base.raw(key), working.raw(key))
             );
             self.breaking(pointer, what);

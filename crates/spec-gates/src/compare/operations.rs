@@ -8,13 +8,13 @@ use super::{Comparison, Direction, keywords};
 use crate::consistency::METHODS;
 use crate::document::Node;
 
-/// An operation's place on the wire: the template with its parameters' names blanked, and the method.
-type Address = (String, &'static str);
+/// Identifies an operation by its path template, with empty parameter names, and its method.
+type OperationKey = (String, &'static str);
 
-/// A parameter's place on the wire: where it is, and its name or its position in the path.
-type Slot = (String, String);
+/// Identifies a parameter by its location, and its name or its position in the path.
+type ParameterKey = (String, String);
 
-/// An operation, and the path item it stands in.
+/// An operation and its path item.
 struct Operation<'a> {
     template: &'a str,
     item: Node<'a>,
@@ -24,8 +24,8 @@ struct Operation<'a> {
 impl Comparison {
     pub(super) fn operations(&mut self, base: &Node<'_>, working: &Node<'_>) {
         let (released, now) = (operations(base), operations(working));
-        for (address, was) in &released {
-            match now.get(address) {
+        for (key, was) in &released {
+            match now.get(key) {
                 Some(is) => {
                     self.operation(was, is);
                     let effective = |root: &Node<'_>, operation: &Operation<'_>| {
@@ -34,7 +34,7 @@ impl Comparison {
                     let (before, after) = (effective(base, was), effective(working, is));
                     if before != after {
                         let what = format!(
-                            "who may call it went {}",
+                            "the callers it admits changed {}",
                             keywords::step(before.as_ref(), after.as_ref())
                         );
                         self.breaking(is.node.below("security"), what);
@@ -46,8 +46,8 @@ impl Comparison {
                 ),
             }
         }
-        for (address, is) in &now {
-            if !released.contains_key(address) {
+        for (key, is) in &now {
+            if !released.contains_key(key) {
                 self.addition(&is.node.pointer, format!("the operation{} was added", name(&is.node)));
             }
         }
@@ -66,15 +66,15 @@ impl Comparison {
         self.rest(base, working, &known);
         self.rest(&was.item, &is.item, &[METHODS.as_slice(), &["parameters"]].concat());
         if base.raw("operationId") != working.raw("operationId") {
-            let what = "the operationId changed: generated clients have their method under that name";
+            let what = "the operationId changed: generated clients use it as the name of their method";
             self.breaking(working.below("operationId"), what);
         }
         match (base.raw("x-required-scope"), working.raw("x-required-scope")) {
             (was, is) if was == is => {}
-            (Some(_), None) => self.addition(working.below("x-required-scope"), "no scope is needed any more"),
+            (Some(_), None) => self.addition(working.below("x-required-scope"), "no scope is required any longer"),
             (was, is) => {
                 let what = format!(
-                    "the scope went {}: keys without it are refused now",
+                    "the scope changed {}: keys without it are now rejected",
                     keywords::step(was, is)
                 );
                 self.breaking(working.below("x-required-scope"), what);
@@ -84,29 +84,32 @@ impl Comparison {
         self.parameters(&released, &now);
         self.request_body(base, working);
         let is_new = |name: &&str| {
-            let slot = ("header".to_owned(), (*name).to_owned());
-            now.contains_key(&slot) && !released.contains_key(&slot)
+            let key = ("header".to_owned(), (*name).to_owned());
+            now.contains_key(&key) && !released.contains_key(&key)
         };
         let is_newly_conditional = ["if-none-match", "if-modified-since"].iter().any(is_new);
         self.responses(base, working, is_newly_conditional);
     }
 
-    fn parameters(&mut self, released: &BTreeMap<Slot, Node<'_>>, now: &BTreeMap<Slot, Node<'_>>) {
-        for (slot, was) in released {
-            match now.get(slot) {
+    fn parameters(&mut self, released: &BTreeMap<ParameterKey, Node<'_>>, now: &BTreeMap<ParameterKey, Node<'_>>) {
+        for (key, was) in released {
+            match now.get(key) {
                 Some(is) => self.parameter(was, is),
-                // Unknown parameters are refused with 400.
+                // Unknown parameters are rejected with 400.
                 None => self.breaking(&was.pointer, format!("the parameter{} was removed", name(was))),
             }
         }
-        for (slot, is) in now {
-            if released.contains_key(slot) {
+        for (key, is) in now {
+            if released.contains_key(key) {
                 continue;
             }
             if is.is_true("required") {
                 self.breaking(
                     &is.pointer,
-                    format!("a required parameter{} was added: nobody sends it", name(is)),
+                    format!(
+                        "a required parameter{} was added: existing clients do not send it",
+                        name(is)
+                    ),
                 );
             } else {
                 self.addition(&is.pointer, format!("an optional parameter{} was added", name(is)));
@@ -146,14 +149,15 @@ impl Comparison {
     }
 }
 
-/// An operation's or a parameter's name in backticks, with a blank before it.
+/// Returns an operation's or a parameter's name in backticks, after a space.
 fn name(node: &Node<'_>) -> String {
     let name = node.raw("operationId").or(node.raw("name")).and_then(Value::as_str);
     name.map(|name| format!(" `{name}`")).unwrap_or_default()
 }
 
-/// The names of a template's parameters are not on the wire: `/reports/{id}` is `/reports/{reportId}`.
-fn blanked(template: &str) -> String {
+/// Removes the names of parameters from a path template, because clients do not send them: `/reports/{id}` and
+/// `/reports/{reportId}` are the same path.
+fn without_names(template: &str) -> String {
     let mut parts = template.split('{');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |path, part| {
@@ -161,7 +165,7 @@ fn blanked(template: &str) -> String {
     })
 }
 
-fn operations<'a>(document: &Node<'a>) -> BTreeMap<Address, Operation<'a>> {
+fn operations<'a>(document: &Node<'a>) -> BTreeMap<OperationKey, Operation<'a>> {
     let mut found = BTreeMap::new();
     let Some(paths) = document.get("paths") else {
         return found;
@@ -171,7 +175,7 @@ fn operations<'a>(document: &Node<'a>) -> BTreeMap<Address, Operation<'a>> {
         for method in METHODS {
             if let Some(node) = item.get(method) {
                 found.insert(
-                    (blanked(template), method),
+                    (without_names(template), method),
                     Operation {
                         template,
                         item: item.clone(),
@@ -184,8 +188,8 @@ fn operations<'a>(document: &Node<'a>) -> BTreeMap<Address, Operation<'a>> {
     found
 }
 
-/// The parameters of the operation, and those of its path item that it does not replace.
-fn parameters<'a>(operation: &Operation<'a>) -> BTreeMap<Slot, Node<'a>> {
+/// Returns the parameters of the operation, and those of its path item that it does not override.
+fn parameters<'a>(operation: &Operation<'a>) -> BTreeMap<ParameterKey, Node<'a>> {
     let mut found = BTreeMap::new();
     for holder in [&operation.item, &operation.node] {
         for parameter in holder.get("parameters").iter().flat_map(Node::elements) {

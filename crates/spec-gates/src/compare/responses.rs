@@ -5,7 +5,7 @@ use crate::Severity;
 use crate::document::{Node, Pair, pairs, strings};
 
 impl Comparison {
-    /// `is_newly_conditional`: requests may now carry a condition, which nobody's did before.
+    /// `is_newly_conditional`: whether requests may now contain a condition, which they could not before.
     pub(super) fn responses(&mut self, base: &Node<'_>, working: &Node<'_>, is_newly_conditional: bool) {
         let (base, working) = (base.get("responses"), working.get("responses"));
         for Pair {
@@ -17,20 +17,20 @@ impl Comparison {
         {
             match (was, is) {
                 (Some(was), Some(is)) => self.response(&was, &is),
-                // A status says what has happened: without it, that is answered in another way than promised.
+                // Requests that got this status now get a different response than promised.
                 (Some(_), None) => self.breaking(place, format!("the status {status} was removed")),
-                // Clients tell errors apart by class and code, and treat a code they do not know by its status.
+                // Clients distinguish errors by class and code, and handle an unknown code by its status.
                 (None, Some(_)) if status.starts_with(['4', '5']) => {
                     self.addition(place, format!("the error status {status} was added"));
                 }
-                // It answers a condition alone.
+                // Only a conditional request gets it.
                 (None, Some(_)) if status == "304" && is_newly_conditional => {
                     self.addition(place, "the status 304 was added, for requests with a condition");
                 }
                 (None, Some(_)) => {
                     self.breaking(
                         place,
-                        format!("the status {status} was added: no client knows what it means"),
+                        format!("the status {status} was added: existing clients do not know it"),
                     );
                 }
                 (None, None) => {}
@@ -52,7 +52,7 @@ impl Comparison {
         );
         let pointer = working.below("x-error-codes");
         for code in was.difference(&is) {
-            // Clients decide by it, and what it stood for is now answered in another way.
+            // Clients depend on it, and requests that got it now get a different response.
             self.breaking(&pointer, format!("the error code `{code}` was removed"));
         }
         for code in is.difference(&was) {
@@ -86,7 +86,7 @@ impl Comparison {
         self.content(Direction::Response, base, working);
     }
 
-    /// Media types: of a body, and of a parameter or header that is described by one.
+    /// Compares the media types of a body, a parameter or a header.
     pub(super) fn content(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>) {
         let (base, working) = (base.get("content"), working.get("content"));
         for Pair {

@@ -1,4 +1,4 @@
-//! Schemas: their members, and the way into them. What a single keyword means stands in `keywords`.
+//! Comparison of schemas. The module `keywords` covers single keywords.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::{Comparison, Direction};
 use crate::Severity;
 use crate::document::{Node, below, keys_of_both, strings};
 
-/// Keywords that hold several schemas, which are compared one by one.
+/// Keywords with several schemas, which are compared one by one.
 const COMBINATIONS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
 
 impl Comparison {
-    /// Compares the schemas that stand as `key` in two places. Without a schema, anything goes.
+    /// Compares the schemas under `key` in two places. A missing schema accepts everything.
     pub(super) fn schema_at(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>, key: &str) {
         match (base.get(key), working.get(key)) {
             (Some(was), Some(is)) => self.schema(direction, &was, &is),
@@ -48,26 +48,29 @@ impl Comparison {
         self.members(direction, base, working);
     }
 
-    /// A keyword that lets more or less through than before. Clients may send what they sent, and need to understand
-    /// nothing that they were not told of.
+    /// Reports a changed keyword. Clients must be able to send the same requests as before, and must not receive values that the
+    /// released contract excludes.
     fn keyword(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>, key: &str, effect: Effect) {
         let (severity, why) = match (effect, direction) {
             (Effect::None, _) => return,
             (Effect::Wider, Direction::Request) => (Severity::Addition, "more is accepted"),
-            (Effect::Narrower, Direction::Request) => (Severity::Breaking, "what was accepted is refused"),
-            (Effect::Wider, Direction::Response) => (Severity::Breaking, "values come that no client was told of"),
+            (Effect::Narrower, Direction::Request) => (Severity::Breaking, "accepted values are now rejected"),
+            (Effect::Wider, Direction::Response) => (
+                Severity::Breaking,
+                "responses contain values that existing clients do not know",
+            ),
             (Effect::Narrower, Direction::Response) => (Severity::Addition, "more is promised"),
-            (Effect::Other, _) => (Severity::Breaking, "what was meant is not what is meant"),
+            (Effect::Other, _) => (Severity::Breaking, "the accepted values changed"),
         };
         let what = format!(
-            "`{key}` went {} in {}: {why}",
+            "`{key}` changed {} in {}: {why}",
             step(base.raw(key), working.raw(key)),
             direction.name()
         );
         self.report(severity, working.below(key), what);
     }
 
-    /// The members of an object.
+    /// Compares the members of an object.
     fn members(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>) {
         let (required_before, required_now) = (strings(base.raw("required")), strings(working.raw("required")));
         let (properties_before, properties_now) = (base.get("properties"), working.get("properties"));
@@ -78,7 +81,7 @@ impl Comparison {
         for name in names {
             let was = properties_before.as_ref().and_then(|properties| properties.get(name));
             let is = properties_now.as_ref().and_then(|properties| properties.get(name));
-            // The member's own place, not that of the component it refers to.
+            // The place of the member itself, not of the component that it refers to.
             let here = |schema: &Node<'_>| below(&schema.below("properties"), name);
             let (was_required, is_required) = (required_before.contains(name), required_now.contains(name));
             match (&was, &is) {
@@ -91,7 +94,7 @@ impl Comparison {
                         Direction::Request if is_required => {
                             self.breaking(
                                 here(working),
-                                format!("a required `{name}` was added to {way}: nobody sends it"),
+                                format!("a required `{name}` was added to {way}: existing clients do not send it"),
                             );
                         }
                         Direction::Response if base.raw("additionalProperties") == Some(&Value::Bool(false)) => {
@@ -110,7 +113,7 @@ impl Comparison {
                 (false, true, Direction::Request) => {
                     self.breaking(
                         here(working),
-                        format!("`{name}` is required in {way} now: not everybody sends it"),
+                        format!("`{name}` is required in {way} now: existing clients may not send it"),
                     );
                 }
                 (true, false, Direction::Response) => {
@@ -127,17 +130,17 @@ impl Comparison {
         }
     }
 
-    /// Absent and `true` are the same.
+    /// Compares `additionalProperties`. Absent means `true`.
     fn additional_properties(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>) {
         let key = "additionalProperties";
-        // 0: nothing, 1: what the schema says, 2: anything.
-        let openness = |node: &Node<'_>| match node.raw(key) {
+        // 0: none, 1: those that the schema accepts, 2: any.
+        let accepted = |node: &Node<'_>| match node.raw(key) {
             Some(Value::Bool(false)) => 0,
             Some(Value::Object(_)) => 1,
             _ => 2,
         };
-        match openness(working) - openness(base) {
-            0 if openness(base) == 1 => self.schema_at(direction, base, working, key),
+        match accepted(working) - accepted(base) {
+            0 if accepted(base) == 1 => self.schema_at(direction, base, working, key),
             0 => {}
             step => self.keyword(
                 direction,
@@ -149,9 +152,9 @@ impl Comparison {
         }
     }
 
-    /// An enum is closed. A new value in a request is an offer; in a response no client knows it. A value that is taken
-    /// away is refused in a request; in a response, what it stood for is now said in another way, and generated clients
-    /// lose its name.
+    /// Compares an enum, which is closed. A new value is an addition in a request, and unknown to clients in a response. A
+    /// removed value is rejected in a request; in a response its meaning has moved to another value, and generated clients lose
+    /// its name.
     fn values(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>) {
         let values = |node: &Node<'_>| node.raw("enum").and_then(Value::as_array).cloned();
         let (Some(was), Some(is)) = (values(base), values(working)) else {
@@ -172,14 +175,14 @@ impl Comparison {
                 Direction::Response => {
                     self.breaking(
                         &pointer,
-                        format!("the value {value} was added to {way}: no client knows it"),
+                        format!("the value {value} was added to {way}: existing clients do not know it"),
                     );
                 }
             }
         }
     }
 
-    /// A vocabulary that may grow, and from which nothing that clients decide by may vanish.
+    /// Compares a list of known values, which may grow but not shrink.
     fn known_values(&mut self, base: &Node<'_>, working: &Node<'_>) {
         let (was, is) = (
             strings(base.raw("x-known-values")),
@@ -194,16 +197,19 @@ impl Comparison {
         }
     }
 
-    /// In a request, the default is what leaving the value out means.
+    /// Compares the default, which in a request is the meaning of an omitted value.
     fn default_value(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>) {
         let (was, is) = (base.raw("default"), working.raw("default"));
         if was == is {
             return;
         }
-        let what = format!("`default` went {} in {}", step(was, is), direction.name());
+        let what = format!("`default` changed {} in {}", step(was, is), direction.name());
         match direction {
             Direction::Request => {
-                self.breaking(working.below("default"), what + ": leaving it out means something else");
+                self.breaking(
+                    working.below("default"),
+                    what + ": omitting the value has another meaning",
+                );
             }
             Direction::Response => self.report(Severity::Wording, working.below("default"), what),
         }

@@ -1,4 +1,4 @@
-//! The commands that documents name: scripts, Cargo aliases, npm scripts, and the stages of `script/check`.
+//! Commands in documents: scripts, Cargo aliases, npm scripts, and the stages of `script/check`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,19 +14,21 @@ static CARGO: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[\s;&|(])cargo (
 static NPM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[\s;&|(])npm run(?: --?[\w-]+)* ([\w:-]+)"));
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^([a-z_]+)\(\) *\{"));
 
-/// Commands that cargo has itself, and those of the tools that `script/setup` installs.
-const CARGO_COMMANDS: [&str; 11] = [
-    "build", "check", "clippy", "deny", "doc", "fmt", "install", "machete", "nextest", "run", "test",
+/// Cargo's own commands, and those of the tools that `script/setup` installs.
+const CARGO_COMMANDS: [&str; 12] = [
+    "build", "check", "clippy", "deny", "doc", "fmt", "install", "machete", "nextest", "publish", "run", "test",
 ];
 
-/// A message for each command that the documents name in code and that the project does not have.
+/// Returns a message for each command in the documents' code that does not exist.
 ///
-/// `script/NAME` must be an executable file, each word after `script/check` one of its stages, `cargo NAME` a command of cargo or
-/// an alias in `.cargo/config.toml`, `npm run NAME` a script of `package.json`.
+/// - `script/NAME` must be an executable file.
+/// - Each word after `script/check` must be one of its stages.
+/// - `cargo NAME` must be a command of cargo or an alias in `.cargo/config.toml`.
+/// - `npm run NAME` must be a script of `package.json`.
 ///
 /// # Errors
 ///
-/// When `.cargo/config.toml`, `package.json` or `script/check` cannot be read.
+/// If `.cargo/config.toml`, `package.json` or `script/check` cannot be read.
 pub fn missing_commands(root: &Path, documents: &[Document]) -> std::io::Result<Vec<String>> {
     let text = |name: &str| std::fs::read_to_string(root.join(name));
     let config: toml::Table = text(".cargo/config.toml")?.parse().map_err(std::io::Error::other)?;
@@ -35,7 +37,7 @@ pub fn missing_commands(root: &Path, documents: &[Document]) -> std::io::Result<
 
     let mut missing = BTreeSet::new();
     for document in documents {
-        let mut objection = |what: String| missing.insert(format!("{}: {what}", document.name));
+        let mut violation = |what: String| missing.insert(format!("{}: {what}", document.name));
         for code in document.spans.iter().chain(&document.blocks) {
             for found in SCRIPT.captures_iter(code) {
                 // A folder of files that scripts use.
@@ -43,19 +45,19 @@ pub fn missing_commands(root: &Path, documents: &[Document]) -> std::io::Result<
                     continue;
                 }
                 if !is_executable(&root.join(&found[1])) {
-                    objection(format!("`{}` is no executable file", &found[1]));
+                    violation(format!("`{}` is not an executable file", &found[1]));
                 }
                 for stage in found[3].split_whitespace().filter(|_| &found[1] == "script/check") {
                     if !stages.contains(stage) {
-                        objection(format!("`{stage}` is no stage of script/check"));
+                        violation(format!("`{stage}` is not a stage of script/check"));
                     }
                 }
             }
             for found in CARGO.captures_iter(code) {
                 let alias = config.get("alias").and_then(|aliases| aliases.get(&found[1]));
                 if alias.is_none() && !CARGO_COMMANDS.contains(&&found[1]) {
-                    objection(format!(
-                        "`cargo {}` is neither cargo's nor an alias in .cargo/config.toml",
+                    violation(format!(
+                        "`cargo {}` is neither a command of cargo nor an alias in .cargo/config.toml",
                         &found[1]
                     ));
                 }
@@ -66,7 +68,7 @@ pub fn missing_commands(root: &Path, documents: &[Document]) -> std::io::Result<
                     .and_then(|scripts| scripts.get(&found[1]))
                     .is_none()
                 {
-                    objection(format!("`npm run {}` is no script of package.json", &found[1]));
+                    violation(format!("`npm run {}` is not a script of package.json", &found[1]));
                 }
             }
         }
@@ -74,7 +76,7 @@ pub fn missing_commands(root: &Path, documents: &[Document]) -> std::io::Result<
     Ok(missing.into_iter().collect())
 }
 
-/// The names of the functions of a shell script.
+/// Returns the names of the functions of a shell script.
 fn functions(script: &str) -> BTreeSet<String> {
     FUNCTION
         .captures_iter(script)

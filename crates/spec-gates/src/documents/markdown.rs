@@ -1,17 +1,17 @@
-//! What a Markdown document names in backticks, links and blocks of code.
+//! Extracts inline code, links and code blocks from Markdown.
 
 use std::path::Path;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// The parts of a Markdown document that name things.
+/// The parts of a Markdown document that are checked.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    /// Its path from the project's root, for messages.
+    /// Its path relative to the project's root, for messages.
     pub name: String,
-    /// Code in backticks.
+    /// Inline code.
     pub spans: Vec<String>,
-    /// Blocks of code without a language: commands, or a tree of folders.
+    /// Code blocks without a language: commands, or a tree of folders.
     pub blocks: Vec<String>,
     /// Targets of links and images.
     pub links: Vec<String>,
@@ -22,12 +22,12 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn read(root: &Path, name: &str) -> std::io::Result<Self> {
         Ok(Self::parse(name, &std::fs::read_to_string(root.join(name))?))
     }
 
-    /// Parses Markdown, tables included.
+    /// Parses Markdown, including tables.
     pub fn parse(name: &str, text: &str) -> Self {
         let mut document = Self {
             name: name.to_owned(),
@@ -37,7 +37,7 @@ impl Document {
         for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
             match event {
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => block = Some(String::new()),
-                // Blocks with a language are programs, which are run elsewhere.
+                // Blocks with a language are programs, which other tests run.
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) if language.is_empty() => {
                     block = Some(String::new());
                 }

@@ -1,4 +1,4 @@
-//! Documents that cannot rot: the files, folders, commands, rules and tests that they name exist.
+//! Checks that the files, folders, commands, rules and tests that documents name exist.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub use paths::{Findings, PathRules, missing_paths};
 pub use rules::wrong_ids;
 pub use tests::missing_tests;
 
-/// The texts below `root` that git does not ignore, each with its path from there.
+/// Returns the text files below `root` that git does not ignore, each with its relative path.
 fn texts(root: &Path) -> std::io::Result<Vec<(String, String)>> {
     let mut texts = Vec::new();
     for entry in WalkBuilder::new(root)
@@ -26,7 +26,7 @@ fn texts(root: &Path) -> std::io::Result<Vec<(String, String)>> {
     {
         let entry = entry.map_err(std::io::Error::other)?;
         if entry.file_type().is_some_and(|found| found.is_file()) {
-            // What is no text, a picture for instance, cites nothing.
+            // Binary files, such as pictures, are skipped.
             if let Ok(text) = String::from_utf8(std::fs::read(entry.path())?) {
                 let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
                 texts.push((path.to_string_lossy().into_owned(), text));
@@ -36,10 +36,10 @@ fn texts(root: &Path) -> std::io::Result<Vec<(String, String)>> {
     Ok(texts)
 }
 
-/// A pattern that stands in this code.
+/// Compiles a constant pattern.
 #[expect(
     clippy::expect_used,
-    reason = "the patterns are constants, and the tests use every one"
+    reason = "the patterns are constants, and the tests use each of them"
 )]
 fn pattern(text: &str) -> regex::Regex {
     regex::Regex::new(text).expect("a constant pattern is valid")

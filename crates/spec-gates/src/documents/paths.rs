@@ -1,4 +1,4 @@
-//! Files and folders.
+//! Files and folders in documents.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,46 +8,46 @@ use regex::Regex;
 
 use super::{Document, pattern};
 
-/// A word that can only be a path: relative, with a slash or a known ending.
+/// A word that can only be a path: relative, with a slash or a known extension.
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^[\w.<][^\s/:()'`|]*(/[^\s/:()'`|]*)+$|^[\w.-]*\.(json|lock|md|mjs|py|rs|sh|sql|toml|yaml)$")
 });
 
-/// A media type, which looks like a path and is none.
+/// A media type, which looks like a path.
 static MEDIA_TYPE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(application|image|multipart|text)/[^/.]+$"));
 
-/// A placeholder, `<tag>` for instance, an ellipsis or a star.
+/// A placeholder such as `<tag>`, an ellipsis, or a star.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"<[^<>/]*>|…|\*+"));
 
-/// How the words of a document are looked up.
+/// How the paths of a document are resolved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PathRules<'a> {
-    /// Folders, from the project's root, that the document's paths may start from; `""` is the root.
+    /// Folders, relative to the project's root, from which the document's paths may start; `""` is the root.
     pub roots: &'a [&'a str],
-    /// Words that look like paths and are none, or that name what a reader makes. Each must still be needed.
+    /// Words that only look like paths, or that name files that a reader creates. Each must still occur.
     pub exceptions: &'a [&'a str],
 }
 
-/// What the look-up found.
+/// The results of checking a document.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// How many paths exist.
+    /// The number of existing paths.
     pub present: usize,
-    /// The exceptions that were used.
+    /// The exceptions that occurred.
     pub excepted: BTreeSet<String>,
     /// A message for each path that does not exist.
     pub missing: Vec<String>,
 }
 
-/// Looks up every path that the document names in backticks, in links and in trees of folders (blocks of code whose lines
-/// begin with a path; indented ones stand below the last one that was indented less).
+/// Checks every path in the document's inline code, links and trees of folders. A tree is a code block whose lines begin with a
+/// path; an indented path is below the last one with less indentation.
 pub fn missing_paths(root: &Path, document: &Document, rules: PathRules<'_>) -> Findings {
     let links = document
         .links
         .iter()
         .filter(|link| !link.contains(':') && !link.starts_with('#'));
     let files = links.map(|link| link.split('#').next().unwrap_or_default().to_owned());
-    // A command's words are paths when they can be nothing else.
+    // In a command, only words that cannot be anything else count as paths.
     let is_file = |word: &&str| word.contains('/') && word.rsplit('/').next().is_some_and(|name| name.contains('.'));
     let spans = document.spans.iter().flat_map(|span| {
         let is_command = span.contains(' ');
@@ -68,7 +68,7 @@ pub fn missing_paths(root: &Path, document: &Document, rules: PathRules<'_>) -> 
             findings.present += 1;
         } else {
             findings.missing.push(format!(
-                "{}: `{word}` does not exist (looked in {}). Correct the document, or make the file.",
+                "{}: `{word}` does not exist (searched in {}). Correct the document, or create the file.",
                 document.name,
                 rules
                     .roots
@@ -82,8 +82,8 @@ pub fn missing_paths(root: &Path, document: &Document, rules: PathRules<'_>) -> 
     findings
 }
 
-/// The paths of a block that lists folders and files: the first word of each line, and those that the words behind it name
-/// with a slash at the end or a placeholder. A block of commands has none.
+/// Returns the paths of a block that lists folders and files: the first word of each line, and further words that end with a slash
+/// or contain a placeholder. A block of commands has none.
 fn tree(block: &str) -> Vec<String> {
     let mut above: Vec<(usize, String)> = Vec::new();
     let mut paths = Vec::new();
@@ -111,7 +111,7 @@ fn tree(block: &str) -> Vec<String> {
     paths
 }
 
-/// `a/{b,c}` names `a/b` and `a/c`.
+/// Expands `a/{b,c}` to `a/b` and `a/c`.
 fn alternatives(word: &str) -> Vec<String> {
     let parts = word
         .split_once('{')
@@ -124,7 +124,7 @@ fn alternatives(word: &str) -> Vec<String> {
     }
 }
 
-/// True when the path exists, or a Rust module of that name, or anything that fits its placeholders.
+/// Returns whether the path exists, or a Rust module of that name, or a path that matches its placeholders.
 fn exists(from: &Path, path: &str) -> bool {
     if !PLACEHOLDER.is_match(path) {
         let found = from.join(path);

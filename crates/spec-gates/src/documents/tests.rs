@@ -1,4 +1,4 @@
-//! Tests, which have sentences for names.
+//! Names of tests in documents.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,18 +8,18 @@ use regex::Regex;
 
 use super::{Document, pattern, texts};
 
-/// A sentence: five words or more.
+/// A name of five or more words.
 static SENTENCE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[a-z]+(_[a-z0-9]+){4,}$"));
 /// A test, from its attribute to its name.
 static TEST: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?m)^ *#\[(?:\w+::)*test\b.*\n(?: *(?:#|//).*\n)* *(?:async )?fn (\w+)\("));
 
-/// A message for each test that a document names in backticks, as every sentence in them is taken to do, and that no Rust
-/// file below `root` has.
+/// Returns a message for each test in the document's inline code that no Rust file below `root` contains. A name of five or more
+/// words is taken for a test.
 ///
 /// # Errors
 ///
-/// When a file or a folder cannot be read.
+/// If a file or a folder cannot be read.
 pub fn missing_tests(root: &Path, document: &Document) -> std::io::Result<Vec<String>> {
     let texts = texts(root)?;
     let sources = texts.iter().filter(|(path, _)| path.ends_with(".rs"));

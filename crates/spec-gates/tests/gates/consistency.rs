@@ -1,4 +1,4 @@
-//! What the contract says in two places is the same in both.
+//! Checks that the contract does not contradict itself.
 
 use serde_json::json;
 use spec_gates::consistency::{codes_by_status, deprecations, error_codes, request_ids};
@@ -8,13 +8,13 @@ use crate::contracts::{at, inspectors, released, working};
 const KNOWN: &str = "/components/schemas/ErrorDetail/properties/code/x-known-values";
 
 #[test]
-fn the_contracts_say_the_same_everywhere() {
+fn the_contracts_do_not_contradict_themselves() {
     for contract in [released(), working(), inspectors()] {
-        let mut wrong = error_codes(&contract);
-        wrong.extend(codes_by_status(&contract));
-        wrong.extend(request_ids(&contract));
-        wrong.extend(deprecations(&contract));
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        let mut problems = error_codes(&contract);
+        problems.extend(codes_by_status(&contract));
+        problems.extend(request_ids(&contract));
+        problems.extend(deprecations(&contract));
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 }
 
@@ -25,12 +25,12 @@ fn an_error_code_outside_the_vocabulary_is_found() {
         .as_array_mut()
         .unwrap()
         .push(json!("gone"));
-    let [wrong] = &error_codes(&contract)[..] else {
-        panic!("not one finding")
+    let [problem] = &error_codes(&contract)[..] else {
+        panic!("expected one finding")
     };
     assert!(
-        wrong.starts_with("/components/responses/NotFound/x-error-codes: `gone`"),
-        "{wrong}"
+        problem.starts_with("/components/responses/NotFound/x-error-codes: `gone`"),
+        "{problem}"
     );
 }
 
@@ -38,10 +38,10 @@ fn an_error_code_outside_the_vocabulary_is_found() {
 fn a_code_of_the_vocabulary_that_no_response_has_is_found() {
     let mut contract = working();
     at(&mut contract, KNOWN).as_array_mut().unwrap().push(json!("teapot"));
-    let [wrong] = &error_codes(&contract)[..] else {
-        panic!("not one finding")
+    let [problem] = &error_codes(&contract)[..] else {
+        panic!("expected one finding")
     };
-    assert!(wrong.starts_with(KNOWN) && wrong.contains("`teapot`"), "{wrong}");
+    assert!(problem.starts_with(KNOWN) && problem.contains("`teapot`"), "{problem}");
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn an_error_without_codes_and_a_success_with_some_are_found() {
     let responses = "/paths/~1api~1v1~1partner~1health/get/responses";
     at(&mut contract, responses)["200"]["x-error-codes"] = json!(["not_found"]);
     at(&mut contract, responses)["418"] = json!({"description": "A teapot."});
-    let wrong = codes_by_status(&contract);
-    assert_eq!(wrong.len(), 2, "{wrong:?}");
-    assert!(wrong[0].starts_with(&format!("{responses}/200: ")), "{wrong:?}");
-    assert!(wrong[1].starts_with(&format!("{responses}/418: ")), "{wrong:?}");
+    let problems = codes_by_status(&contract);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].starts_with(&format!("{responses}/200: ")), "{problems:?}");
+    assert!(problems[1].starts_with(&format!("{responses}/418: ")), "{problems:?}");
 }
 
 #[test]
@@ -63,20 +63,23 @@ fn a_response_without_the_request_id_is_found_wherever_it_is_used() {
         .as_object_mut()
         .unwrap()
         .remove("X-Request-Id");
-    let wrong = request_ids(&contract);
-    // Of each operation that needs a scope.
+    let problems = request_ids(&contract);
+    // Each operation that requires a scope uses it.
     let uses = contract
         .to_string()
         .matches("#/components/responses/ScopeRequired")
         .count();
-    assert_eq!(wrong.len(), uses, "{wrong:?}");
+    assert_eq!(problems.len(), uses, "{problems:?}");
     let place = "/paths/~1api~1v1~1partner~1test-line~1measurements/post/responses/403: ";
-    assert!(wrong.iter().any(|wrong| wrong.starts_with(place)), "{wrong:?}");
+    assert!(
+        problems.iter().any(|problem| problem.starts_with(place)),
+        "{problems:?}"
+    );
 }
 
 /// SVC-11
 #[test]
-fn an_operation_that_is_to_go_says_so_a_year_before_on_its_answers() {
+fn a_deprecated_operation_announces_its_end_a_year_before_in_its_responses() {
     let place = "/paths/~1api~1v1~1partner~1health/get";
     let with = |since: &str, sunset: &str, is_marked: bool, headers: &[&str]| {
         let mut contract = working();
@@ -92,17 +95,23 @@ fn an_operation_that_is_to_go_says_so_a_year_before_on_its_answers() {
     let both = ["Deprecation", "Sunset"];
     assert_eq!(with("2027-01-15", "2028-01-15", true, &both), Vec::<String>::new());
     for (found, words) in [
-        (with("2027-01-15", "2028-01-14", true, &both), "less than twelve months"),
-        (with("2027-01-15", "next year", true, &both), "State both"),
-        (with("2027-01-15", "2028-01-15", false, &both), "not `deprecated: true`"),
+        (with("2027-01-15", "2028-01-14", true, &both), "at least twelve months"),
+        (
+            with("2027-01-15", "next year", true, &both),
+            "must have x-deprecated-since and x-sunset",
+        ),
+        (
+            with("2027-01-15", "2028-01-15", false, &both),
+            "require `deprecated: true`",
+        ),
         (
             with("2027-01-15", "2028-01-15", true, &["Sunset"]),
             "the header Deprecation is not declared",
         ),
     ] {
-        let [wrong] = &found[..] else {
-            panic!("not one finding: {found:?}")
+        let [problem] = &found[..] else {
+            panic!("expected one finding: {found:?}")
         };
-        assert!(wrong.starts_with(place) && wrong.contains(words), "{wrong}");
+        assert!(problem.starts_with(place) && problem.contains(words), "{problem}");
     }
 }

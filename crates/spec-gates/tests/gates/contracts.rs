@@ -1,4 +1,4 @@
-//! Contracts to change, and what must be said of the change.
+//! Contracts to change, and assertions about the reported changes.
 
 use std::path::PathBuf;
 
@@ -6,55 +6,55 @@ use semver::Version;
 use serde_json::Value;
 use spec_gates::{Change, Severity, compare, released as read, verdict};
 
-/// The project's root; as the test runner says, so that the tests can be run on another copy of the project.
+/// Returns the project's root. The environment variable comes first, so that the tests can be run on another copy of the project.
 pub fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     PathBuf::from(package).ancestors().nth(2).unwrap().to_owned()
 }
 
-/// A contract with one of everything.
+/// Returns a small contract with one of everything.
 pub fn small() -> Value {
     serde_yaml::from_str(include_str!("small.yaml")).unwrap()
 }
 
-/// The newest released contract.
+/// Returns the newest released contract.
 pub fn released() -> Value {
     read::newest(&root().join("spec/released")).unwrap().document
 }
 
-/// The working contract, which has a request body.
+/// Returns the working contract.
 pub fn working() -> Value {
     read::read(&root().join("spec/partner-api.yaml")).unwrap().document
 }
 
-/// The inspectors' contract.
+/// Returns the inspectors' contract.
 pub fn inspectors() -> Value {
     read::read(&root().join("spec/inspector-api.yaml")).unwrap().document
 }
 
-/// The value at a JSON pointer.
+/// Returns the value at a JSON pointer.
 pub fn at<'a>(contract: &'a mut Value, pointer: &str) -> &'a mut Value {
     contract
         .pointer_mut(pointer)
         .unwrap_or_else(|| panic!("the fixture has no {pointer}"))
 }
 
-/// The changes from a contract to the edited one.
+/// Returns the changes that an edit makes.
 pub fn changes_of(base: &Value, edit: impl FnOnce(&mut Value)) -> Vec<Change> {
     let mut edited = base.clone();
     edit(&mut edited);
     compare(base, &edited)
 }
 
-/// The edit is this one change, and the verdict follows from it.
+/// Asserts that the edit makes exactly this change, and that the verdict follows from it.
 pub fn check(base: &Value, edit: impl FnOnce(&mut Value), severity: Severity, pointer: &str, words: &str) {
     assert_only(&changes_of(base, edit), severity, pointer, words);
 }
 
-/// There is one change, of this severity and at this place, and the versions that the verdict takes are the right ones.
+/// Asserts that there is exactly this change, and that the verdict accepts the right versions.
 pub fn assert_only(changes: &[Change], severity: Severity, pointer: &str, words: &str) {
     let [change] = changes else {
-        panic!("not one change at {pointer}: {changes:#?}")
+        panic!("expected one change at {pointer}: {changes:#?}")
     };
     assert_eq!(
         (change.severity, change.pointer.as_str()),
@@ -64,19 +64,19 @@ pub fn assert_only(changes: &[Change], severity: Severity, pointer: &str, words:
     assert!(change.what.contains(words), "{change}");
 
     let changelog = "## 2.0.0\n\n## 1.5.0\n\n## 1.4.1\n\n## 1.4.0\n";
-    let taken = match severity {
+    let accepted = match severity {
         Severity::Breaking => [false, false, false, true],
         Severity::Addition => [false, false, true, true],
         Severity::Wording => [true; 4],
     };
-    for (version, taken) in ["1.4.0", "1.4.1", "1.5.0", "2.0.0"].into_iter().zip(taken) {
+    for (version, accepted) in ["1.4.0", "1.4.1", "1.5.0", "2.0.0"].into_iter().zip(accepted) {
         let verdict = verdict(
             changes,
             &Version::new(1, 4, 0),
             &Version::parse(version).unwrap(),
             changelog,
         );
-        assert_eq!(verdict.is_ok(), taken, "{version}: {verdict:?}");
+        assert_eq!(verdict.is_ok(), accepted, "{version}: {verdict:?}");
         if let Err(objections) = verdict {
             assert!(
                 objections.len() == 1 && objections[0].starts_with(&format!("{pointer}: ")),

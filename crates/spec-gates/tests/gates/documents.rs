@@ -1,4 +1,4 @@
-//! The files, folders and commands that the documents name exist, and so do the rules that comments and tests cite.
+//! Checks that the files, folders and commands in documents exist, and the rules that comments and tests cite.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use spec_gates::documents::{Document, PathRules, missing_commands, missing_paths
 
 use crate::contracts::root;
 
-/// A document, where its paths may start, and the words that look like paths and are none.
+/// A document, the folders from which its paths may start, and the words that only look like paths.
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Documents whose paths start elsewhere than at the project's root, or that need an exception.
+/// Documents whose paths do not start at the project's root, or that need an exception.
 const RULES: [Rule; 12] = [
-    // The sandbox makes its folder when it starts.
+    // The sandbox creates its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     ("crates/partner/README.md", &[""], &[".sandbox/sandbox.json"]),
-    // The parts of the service are called by their names inside it.
+    // These documents name modules relative to the service.
     ("ARCHITECTURE.md", &["", "service/src", "service/src/generated"], &[]),
     ("CONTRIBUTING.md", &["", "service/src", "crates/store/src"], &[]),
     ("docs/faults.md", &["", "service/src"], &[]),
@@ -37,10 +37,10 @@ const RULES: [Rule; 12] = [
     ),
 ];
 
-/// Rules that no test shows, and why.
+/// Rules that no test shows, with the reason.
 const SHOWN_BY_NO_TEST: [(&str, &str); 0] = [];
 
-/// Every document that git does not ignore, read.
+/// Returns all Markdown documents that git does not ignore.
 fn documents() -> Vec<Document> {
     let mut documents = Vec::new();
     for entry in WalkBuilder::new(root()).require_git(false).build() {
@@ -66,16 +66,20 @@ fn every_file_and_folder_that_a_document_names_exists() {
         wrong.extend(findings.missing);
         if rule.is_some() {
             unused.remove(document.name.as_str());
-            assert!(findings.present > 0, "{}: not one path was recognised", document.name);
+            assert!(findings.present > 0, "{}: no path was recognized", document.name);
         }
         for exception in exceptions.iter().filter(|it| !findings.excepted.contains(**it)) {
             wrong.push(format!(
-                "{}: the exception `{exception}` is not needed any more; remove it here",
+                "{}: the exception `{exception}` is no longer needed; remove it here",
                 document.name
             ));
         }
     }
-    assert_eq!(unused, BTreeSet::new(), "there are rules for documents that are gone");
+    assert_eq!(
+        unused,
+        BTreeSet::new(),
+        "there are rules for documents that do not exist"
+    );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -86,19 +90,19 @@ fn every_command_that_a_document_names_exists() {
 }
 
 #[test]
-fn every_test_that_the_table_of_faults_names_exists() {
+fn every_test_in_the_table_of_faults_exists() {
     let faults = Document::read(&root(), "docs/faults.md").unwrap();
     let wrong = missing_tests(&root(), &faults).unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn every_rule_that_is_cited_exists_and_a_test_cites_each() {
+fn every_cited_rule_exists_and_a_test_cites_each() {
     let wrong = wrong_ids(&root(), &SHOWN_BY_NO_TEST).unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-// The gates themselves, on a project made for it.
+// Tests of the checks themselves, on a small project.
 
 fn project() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -138,15 +142,15 @@ fn missing(text: &str) -> Vec<String> {
 
 #[test]
 fn paths_that_exist_are_found() {
-    let text = "`src/rooms/kitchen.rs`, `rooms/`, `rooms/bath` (a module), `kitchen` is no path, `/items` neither,\n\
+    let text = "`src/rooms/kitchen.rs`, `rooms/`, `rooms/bath` (a module), `kitchen` and `/items` are not paths,\n\
                 `src/rooms/<name>.rs`, `docs/V0001__….sql`, `docs/*`, `rooms/{bath,kitchen}.rs`, `made/later.json`, `application/…+json`,\n\
-                [licence](LICENSE), [a part](docs/V0001__schema.sql#part), [elsewhere](https://example.org/x).\n\n\
+                [license](LICENSE), [a part](docs/V0001__schema.sql#part), [external](https://example.org/x).\n\n\
                 ```\nsrc/      the source; docs/ has the rest, <x> no I/O\n  rooms/  of it\n    bath.rs\ndocs/     the rest\n```\n";
     assert_eq!(missing(text), Vec::<String>::new());
 }
 
 #[test]
-fn paths_that_do_not_exist_are_named() {
+fn missing_paths_are_reported() {
     let text = "`src/rooms/cellar.rs`, `cook docs/menu.md`, `attic/`, `rooms/kitchen.rs/`, `src/<tag>/nothing/*.rs`, `rooms/{bath,attic}.rs`, `x.sql`,\n\
                 `rooms/bath.md`, [gone](GONE), `src/rooms/<name>/`\n\n```\nsrc/   not: old/<name>.rs.\n  rooms/\n    attic.rs\n  lib.rs\n```\n";
     let named = [
@@ -168,24 +172,24 @@ fn paths_that_do_not_exist_are_named() {
 }
 
 #[test]
-fn commands_that_do_not_exist_are_named() {
+fn missing_commands_are_reported() {
     let text = "`script/check lint`, `cargo codegen check`, `cargo test`, `npm run lint`\n\n    script/check lint   # one\n\n\
                 Not these: `script/plain`, `script/gone`, `script/check lint paint`, `cargo paint`, `npm run paint`.\n";
     let wrong = missing_commands(project().path(), &[Document::parse("D.md", text)]).unwrap();
     assert_eq!(
         wrong,
         [
-            "D.md: `cargo paint` is neither cargo's nor an alias in .cargo/config.toml",
-            "D.md: `npm run paint` is no script of package.json",
-            "D.md: `paint` is no stage of script/check",
-            "D.md: `script/gone` is no executable file",
-            "D.md: `script/plain` is no executable file",
+            "D.md: `cargo paint` is neither a command of cargo nor an alias in .cargo/config.toml",
+            "D.md: `npm run paint` is not a script of package.json",
+            "D.md: `paint` is not a stage of script/check",
+            "D.md: `script/gone` is not an executable file",
+            "D.md: `script/plain` is not an executable file",
         ]
     );
 }
 
 #[test]
-fn tests_that_do_not_exist_are_named() {
+fn missing_tests_are_reported() {
     let project = project();
     let tests = "#[tokio::test(flavor = \"multi_thread\")]\n// why\nasync fn the_soup_is_never_cold_at_noon() {}\n\
                  fn the_soup_is_hot_or_gone() {}\n";
@@ -201,7 +205,7 @@ fn tests_that_do_not_exist_are_named() {
     );
 }
 
-/// What is wrong with the ids of a project that has these files.
+/// Returns the messages about IDs of a project with these files.
 fn wrong_ids_of(files: &[(&str, &str)], exceptions: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -217,7 +221,7 @@ const CATS: (&str, &str) = (
     "- **CAT-1** Cats purr.\n- **CAT-2** Cats sleep: see CAT-1.\n- ~~**CAT-3**~~ Cats bark.\n- **DOG-1** Dogs bark.\n",
 );
 
-/// Each way in which a test may cite, and words that look like ids.
+/// All ways in which a test can cite a rule, and words that look like IDs.
 const CITING: [(&str, &str); 2] = [
     (
         "tests/cats.rs",
@@ -228,7 +232,7 @@ const CITING: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn rules_that_exist_and_are_cited_by_tests_are_right() {
+fn existing_rules_that_tests_cite_are_accepted() {
     assert_eq!(
         wrong_ids_of(&[&[CATS][..], &CITING].concat(), &[]),
         Vec::<String>::new()
@@ -236,7 +240,7 @@ fn rules_that_exist_and_are_cited_by_tests_are_right() {
 }
 
 #[test]
-fn an_id_that_is_not_defined_or_has_gone_is_named_wherever_it_is_cited() {
+fn every_citation_of_an_undefined_or_removed_id_is_reported() {
     let citing = [
         CATS,
         CITING[0],
@@ -244,23 +248,23 @@ fn an_id_that_is_not_defined_or_has_gone_is_named_wherever_it_is_cited() {
         ("script/feed", "# CAT-3\n"),
         (".gitignore", "/made/\n"),
         ("made/by_someone.rs", "// DOG-3\n"),
-        // A group that does not exist; a byte's width and a name in the code are no ids.
+        // A group that does not exist. `UTF-8` and names in code are not IDs.
         ("src/cows.rs", "//! COW-1, in UTF-8.\nlet cow = \"COW-2\";\n"),
         ("docs/cows.md", "As COW-3 and ISO-8859 have it.\n"),
     ];
     assert_eq!(
         wrong_ids_of(&citing, &[]),
         [
-            "docs/cows.md:1: docs/contract has no rule COW-3. Cite the one that is meant, or add it at the end of its group.",
-            "script/feed:1: the rule CAT-3 has gone. Cite what holds instead.",
-            "src/cows.rs:1: docs/contract has no rule COW-1. Cite the one that is meant, or add it at the end of its group.",
-            "src/dogs.rs:2: docs/contract has no rule DOG-2. Cite the one that is meant, or add it at the end of its group.",
+            "docs/cows.md:1: docs/contract has no rule COW-3. Correct the id, or add the rule at the end of its group.",
+            "script/feed:1: the rule CAT-3 was removed. Cite its replacement.",
+            "src/cows.rs:1: docs/contract has no rule COW-1. Correct the id, or add the rule at the end of its group.",
+            "src/dogs.rs:2: docs/contract has no rule DOG-2. Correct the id, or add the rule at the end of its group.",
         ]
     );
 }
 
 #[test]
-fn an_id_that_is_defined_twice_is_named_even_if_one_of_the_rules_has_gone() {
+fn an_id_that_is_defined_twice_is_reported_even_if_one_rule_was_removed() {
     let again = (
         "docs/contract/dogs.md",
         "- **DOG-1** Dogs dig.\n- **CAT-3** Cats climb.\n",
@@ -268,17 +272,17 @@ fn an_id_that_is_defined_twice_is_named_even_if_one_of_the_rules_has_gone() {
     assert_eq!(
         wrong_ids_of(&[&[CATS, again][..], &CITING].concat(), &[]),
         [
-            "docs/contract/dogs.md: CAT-3 is defined twice. An id is never given to another rule.",
-            "docs/contract/dogs.md: DOG-1 is defined twice. An id is never given to another rule.",
+            "docs/contract/dogs.md: CAT-3 is defined twice. An id must never be reused for another rule.",
+            "docs/contract/dogs.md: DOG-1 is defined twice. An id must never be reused for another rule.",
         ]
     );
 }
 
 #[test]
-fn a_rule_that_no_test_cites_is_named_unless_it_is_an_exception_that_is_needed() {
+fn a_rule_that_no_test_cites_is_reported_unless_it_is_an_exception() {
     let citing = [
         CATS,
-        // A helper, a comment within a test and a file without a test show nothing.
+        // Citations in a helper, in a comment inside a test, or in a file without tests do not count.
         (
             "tests/cats.rs",
             "/// CAT-1\nfn cat() {}\n\n/// CAT-2\n#[test]\nfn cats_sleep() {\n    // DOG-1\n}\n",
@@ -291,8 +295,7 @@ fn a_rule_that_no_test_cites_is_named_unless_it_is_an_exception_that_is_needed()
     ];
     let uncited = |id: &str| {
         format!(
-            "docs/contract/cats.md: no test cites {id}. Cite it in the documentation of the test that shows the rule, or write \
-             that test."
+            "docs/contract/cats.md: no test cites {id}. Cite it in the doc comment of a test that shows the rule, or write one."
         )
     };
     assert_eq!(wrong_ids_of(&citing, &[]), [uncited("CAT-1"), uncited("DOG-1")]);
@@ -305,8 +308,8 @@ fn a_rule_that_no_test_cites_is_named_unless_it_is_an_exception_that_is_needed()
         wrong_ids_of(&citing, &exceptions),
         [
             uncited("DOG-1"),
-            "the exception CAT-2 is not needed any more; remove it".to_owned(),
-            "the exception CAT-9 is not needed any more; remove it".to_owned(),
+            "the exception CAT-2 is no longer needed; remove it".to_owned(),
+            "the exception CAT-9 is no longer needed; remove it".to_owned(),
         ]
     );
 }

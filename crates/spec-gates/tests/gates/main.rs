@@ -1,6 +1,5 @@
-//! The gates on the real files, and on contracts and documents that were changed on purpose.
+//! Runs the checks on the real files, and on changed contracts and documents.
 
-// A test says what is wrong by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod consistency;
@@ -9,5 +8,4 @@ mod documents;
 mod operations;
 mod requests;
 mod responses;
-mod spelling;
 mod versions;

@@ -1,4 +1,4 @@
-//! Operations, who may call them, and what they ask for.
+//! Changes of operations, their authentication and their scopes.
 
 use serde_json::{Value, json};
 use spec_gates::Severity::{Addition, Breaking};
@@ -25,7 +25,7 @@ fn a_removed_operation_is_breaking() {
 }
 
 #[test]
-fn an_added_operation_asks_for_a_minor_version() {
+fn an_added_operation_requires_a_minor_version() {
     let operation = json!({"operationId": "delete_item", "responses": {"204": {"description": "Gone."}}});
     check(
         &small(),
@@ -44,7 +44,7 @@ fn an_added_operation_asks_for_a_minor_version() {
 }
 
 #[test]
-fn another_name_for_a_path_parameter_changes_nothing_but_another_operation_id_does() {
+fn renaming_a_path_parameter_changes_nothing_but_renaming_an_operation_does() {
     let renamed = |c: &mut Value| {
         let paths = at(c, "/paths").as_object_mut().unwrap();
         let mut item = paths.remove("/items/{id}").unwrap();
@@ -96,7 +96,7 @@ fn another_way_to_authenticate_is_breaking() {
         |c| at(c, operation)["security"] = json!([]),
         Breaking,
         &format!("{operation}/security"),
-        "who may call",
+        "the callers it admits",
     );
     check(
         &released(),

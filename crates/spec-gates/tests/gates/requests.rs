@@ -1,4 +1,4 @@
-//! What a client sends: it may always go on sending it.
+//! Changes of requests: existing clients can keep sending theirs.
 
 use serde_json::{Value, json};
 use spec_gates::Severity::{Addition, Breaking};
@@ -31,7 +31,7 @@ fn a_new_required_parameter_is_breaking_and_an_optional_one_an_addition() {
 }
 
 #[test]
-fn a_removed_parameter_is_breaking_because_unknown_ones_are_refused() {
+fn a_removed_parameter_is_breaking_because_unknown_ones_are_rejected() {
     check(
         &small(),
         |c| *at(c, "/paths/~1items/post/parameters") = json!([]),
@@ -59,19 +59,19 @@ fn a_new_required_request_member_is_breaking_and_an_optional_one_an_addition() {
         (small(), "/components/schemas/NewItem"),
         (working(), "/components/schemas/MeasurementRequest"),
     ] {
-        let place = format!("{schema}/properties/colour");
+        let place = format!("{schema}/properties/color");
         check(
             &base,
-            |c| at(c, schema)["properties"]["colour"] = json!({"type": "string"}),
+            |c| at(c, schema)["properties"]["color"] = json!({"type": "string"}),
             Addition,
             &place,
             "added to requests",
         );
         let required = |c: &mut Value| {
-            at(c, schema)["properties"]["colour"] = json!({"type": "string"});
-            at(c, schema)["required"].as_array_mut().unwrap().push(json!("colour"));
+            at(c, schema)["properties"]["color"] = json!({"type": "string"});
+            at(c, schema)["required"].as_array_mut().unwrap().push(json!("color"));
         };
-        check(&base, required, Breaking, &place, "nobody sends it");
+        check(&base, required, Breaking, &place, "existing clients do not send it");
     }
 }
 
@@ -135,7 +135,7 @@ fn a_narrowed_bound_of_a_request_is_breaking_and_a_widened_one_an_addition() {
         |c| at(c, plate)["minLength"] = json!(2),
         Breaking,
         &format!("{plate}/minLength"),
-        "refused",
+        "rejected",
     );
     check(
         &working(),
@@ -178,7 +178,7 @@ fn another_pattern_format_or_default_of_a_request_is_breaking() {
         |c| *at(c, code) = json!("^[A-Z]+$"),
         Breaking,
         code,
-        "`pattern` went from",
+        "`pattern` changed from",
     );
     let time = "/components/schemas/MeasurementRequest/properties/measured_at/format";
     check(
@@ -186,7 +186,7 @@ fn another_pattern_format_or_default_of_a_request_is_breaking() {
         |c| *at(c, time) = json!("date"),
         Breaking,
         time,
-        "`format` went from",
+        "`format` changed from",
     );
     let default = "/paths/~1items/post/parameters/0/schema/default";
     check(
@@ -194,12 +194,12 @@ fn another_pattern_format_or_default_of_a_request_is_breaking() {
         |c| *at(c, default) = json!(10),
         Breaking,
         default,
-        "leaving it out",
+        "omitting the value",
     );
 }
 
 #[test]
-fn a_new_enum_value_in_a_request_is_an_addition_because_nobody_has_to_send_it() {
+fn a_new_enum_value_in_a_request_is_an_addition_because_clients_need_not_send_it() {
     let place = "/components/schemas/Mode/enum";
     check(
         &small(),
@@ -212,7 +212,7 @@ fn a_new_enum_value_in_a_request_is_an_addition_because_nobody_has_to_send_it() 
     let found = changes_of(&released(), |c| {
         at(c, place).as_array_mut().unwrap().push(json!("DRAFT"))
     });
-    // The released enum travels both ways: what a filter may ask for, a report may answer.
+    // The released enum is used in both directions: in a filter of requests, and in responses.
     assert_eq!(
         found
             .iter()
@@ -250,7 +250,7 @@ fn an_integer_that_becomes_a_number_is_wider() {
         |c| *at(c, count) = json!("number"),
         Breaking,
         count,
-        "no client was told of",
+        "existing clients do not know",
     );
 }
 

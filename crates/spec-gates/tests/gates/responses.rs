@@ -1,4 +1,4 @@
-//! What a client is answered: nothing goes, and nothing comes that it does not know.
+//! Changes of responses: nothing is removed, and nothing is added that a client does not know.
 
 use serde_json::{Value, json};
 use spec_gates::Severity::{Addition, Breaking, Wording};
@@ -43,10 +43,10 @@ fn a_field_added_to_a_response_is_an_addition() {
         (small(), "/components/schemas/Item"),
         (released(), "/components/schemas/Branch"),
     ] {
-        let place = format!("{schema}/properties/colour");
+        let place = format!("{schema}/properties/color");
         check(
             &base,
-            |c| at(c, schema)["properties"]["colour"] = json!({"type": "string"}),
+            |c| at(c, schema)["properties"]["color"] = json!({"type": "string"}),
             Addition,
             &place,
             "added to responses",
@@ -57,15 +57,15 @@ fn a_field_added_to_a_response_is_an_addition() {
     closed(&mut base);
     check(
         &base,
-        |c| at(c, "/components/schemas/Item/properties")["colour"] = json!({"type": "string"}),
+        |c| at(c, "/components/schemas/Item/properties")["color"] = json!({"type": "string"}),
         Breaking,
-        "/components/schemas/Item/properties/colour",
+        "/components/schemas/Item/properties/color",
         "closed",
     );
 }
 
 #[test]
-fn a_field_that_may_be_absent_now_is_breaking() {
+fn a_field_that_becomes_optional_is_breaking() {
     for (base, schema, name) in [
         (small(), "/components/schemas/Item", "kind"),
         (released(), "/components/schemas/Branch", "is_active"),
@@ -107,14 +107,14 @@ fn another_type_is_breaking() {
 }
 
 #[test]
-fn a_response_value_that_may_be_null_now_is_breaking() {
+fn a_response_value_that_becomes_nullable_is_breaking() {
     let name = "/components/schemas/Branch/properties/name";
     check(
         &released(),
         |c| at(c, name)["nullable"] = json!(true),
         Breaking,
         &format!("{name}/nullable"),
-        "no client was told of",
+        "existing clients do not know",
     );
 }
 
@@ -126,7 +126,7 @@ fn a_widened_bound_of_a_response_is_breaking_and_a_narrowed_one_an_addition() {
         |c| *at(c, count) = json!(-1),
         Breaking,
         count,
-        "no client was told of",
+        "existing clients do not know",
     );
     check(
         &small(),
@@ -145,7 +145,7 @@ fn another_format_or_pattern_of_a_response_is_breaking() {
         |c| *at(c, id) = json!("uri"),
         Breaking,
         id,
-        "`format` went from",
+        "`format` changed from",
     );
 }
 
@@ -165,12 +165,12 @@ fn an_enum_value_added_to_a_response_is_breaking_because_no_client_knows_it() {
         |c| at(c, place).as_array_mut().unwrap().push(json!("HASHED")),
         Breaking,
         place,
-        "no client knows it",
+        "existing clients do not know it",
     );
 }
 
 #[test]
-fn an_enum_value_removed_from_a_response_is_breaking_because_its_meaning_is_said_in_another_way() {
+fn an_enum_value_removed_from_a_response_is_breaking_because_its_meaning_has_moved() {
     let place = "/components/schemas/Kind/enum";
     check(
         &small(),
@@ -216,12 +216,12 @@ fn an_added_error_status_is_an_addition_and_an_added_success_is_breaking() {
         |c| at(c, responses)["202"] = json!({"description": "Later."}),
         Breaking,
         &format!("{responses}/202"),
-        "no client knows",
+        "existing clients do not know",
     );
 }
 
 #[test]
-fn a_304_is_an_addition_with_a_condition_that_is_new_and_breaking_without() {
+fn a_304_is_an_addition_together_with_a_new_condition_and_breaking_without() {
     let responses = "/paths/~1items~1{id}/get/responses";
     let not_modified = json!({"description": "Not modified."});
     check(
@@ -229,7 +229,7 @@ fn a_304_is_an_addition_with_a_condition_that_is_new_and_breaking_without() {
         |c| at(c, responses)["304"] = not_modified.clone(),
         Breaking,
         &format!("{responses}/304"),
-        "no client knows",
+        "existing clients do not know",
     );
     let mut working = small();
     let operation = at(&mut working, "/paths/~1items~1{id}/get");
@@ -285,7 +285,7 @@ fn a_removed_error_code_is_breaking_and_an_added_one_an_addition() {
 
 /// REP-9
 #[test]
-fn a_known_value_may_come_and_not_go() {
+fn a_known_value_can_be_added_but_not_removed() {
     let place = "/components/schemas/ErrorDetail/properties/code/x-known-values";
     check(
         &released(),
@@ -332,7 +332,7 @@ fn a_removed_header_is_breaking_and_an_added_one_an_addition() {
 }
 
 #[test]
-fn a_required_header_that_may_be_absent_now_is_breaking() {
+fn a_required_header_that_becomes_optional_is_breaking() {
     check(
         &small(),
         |c| at(c, "/components/headers/X-Request-Id")["required"] = json!(false),

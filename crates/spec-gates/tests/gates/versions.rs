@@ -1,4 +1,4 @@
-//! The real files, the versions, and what no rule of ours covers.
+//! The real contracts, their versions, and changes that no rule covers.
 
 use semver::Version;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::contracts::{at, changes_of, check, released, root, small, working};
 
 /// SVC-4
 #[test]
-fn the_working_contract_may_be_released_as_its_version_says() {
+fn the_working_contract_can_be_released_with_its_version() {
     let root = root();
     let base = read::newest(&root.join("spec/released")).unwrap();
     let working = read::read(&root.join("spec/partner-api.yaml")).unwrap();
@@ -24,7 +24,7 @@ fn the_working_contract_may_be_released_as_its_version_says() {
 }
 
 #[test]
-fn a_breaking_change_is_accepted_at_its_place_and_since_its_version_alone() {
+fn a_breaking_change_is_accepted_only_at_its_place_and_since_its_version() {
     let pointer = "/components/schemas/Kind/enum";
     let changes = || changes_of(&small(), |contract| *at(contract, pointer) = json!(["a", "b", "c"]));
     assert!(changes().iter().any(|change| change.severity == Breaking));
@@ -55,7 +55,7 @@ fn a_contract_is_compatible_with_itself_under_the_same_version() {
 }
 
 #[test]
-fn sets_in_another_order_are_the_same() {
+fn sets_in_another_order_are_equal() {
     let same = changes_of(&small(), |contract| {
         *at(contract, "/components/schemas/Item/required") = json!(["kind", "id"]);
         *at(contract, "/components/schemas/Kind/enum") = json!(["b", "a"]);
@@ -64,40 +64,40 @@ fn sets_in_another_order_are_the_same() {
 }
 
 #[test]
-fn words_are_free() {
-    let words = |c: &mut Value, pointer: &str| *at(c, pointer) = json!("Said in another way.");
+fn a_change_of_wording_requires_no_new_version() {
+    let words = |c: &mut Value, pointer: &str| *at(c, pointer) = json!("Another text.");
     check(
         &small(),
         |c| words(c, "/components/schemas/Item/description"),
         Wording,
         "/components/schemas/Item/description",
-        "words",
+        "wording",
     );
     check(
         &released(),
         |c| words(c, "/info/description"),
         Wording,
         "/info/description",
-        "words",
+        "wording",
     );
     check(
         &released(),
         |c| words(c, "/components/responses/NotFound/description"),
         Wording,
         "/components/responses/NotFound/description",
-        "words",
+        "wording",
     );
     check(
         &released(),
         |c| words(c, "/components/schemas/Branch/properties/name/example"),
         Wording,
         "/components/schemas/Branch/properties/name/example",
-        "words",
+        "wording",
     );
 }
 
 #[test]
-fn deprecation_asks_for_a_minor_version() {
+fn deprecation_requires_a_minor_version() {
     let operation = "/paths/~1items~1{id}/get";
     check(
         &small(),
@@ -109,14 +109,14 @@ fn deprecation_asks_for_a_minor_version() {
 }
 
 #[test]
-fn what_no_rule_understands_is_breaking() {
+fn a_change_that_no_rule_covers_is_breaking() {
     let schema = "/components/schemas/Item";
     check(
         &small(),
         |c| at(c, schema)["x-new-rule"] = json!(1),
         Breaking,
         &format!("{schema}/x-new-rule"),
-        "no rule understands",
+        "no rule covers",
     );
     let limit = "/paths/~1items/post/parameters/0";
     check(
@@ -124,12 +124,12 @@ fn what_no_rule_understands_is_breaking() {
         |c| at(c, limit)["explode"] = json!(false),
         Breaking,
         &format!("{limit}/explode"),
-        "no rule understands",
+        "no rule covers",
     );
 }
 
 #[test]
-fn what_only_drift_sees_is_breaking() {
+fn a_change_that_only_drift_finds_is_breaking() {
     // Our comparison does not follow references inside `not`.
     let mut base = small();
     at(&mut base, "/components/schemas")["Forbidden"] = json!({"type": "string", "maxLength": 3});
@@ -161,7 +161,7 @@ fn a_schema_that_refers_to_itself_is_compared_once() {
 }
 
 #[test]
-fn the_version_never_falls_and_has_an_entry_in_the_changelog() {
+fn the_version_never_decreases_and_has_an_entry_in_the_changelog() {
     let version = |text: &str| Version::parse(text).unwrap();
     let changelog = "# Changelog\n\n## 1.1.0 (2026-06)\n\n## 1.0.0\n";
     assert_eq!(verdict(&[], &version("1.0.0"), &version("1.1.0"), changelog), Ok(()));
@@ -172,12 +172,12 @@ fn the_version_never_falls_and_has_an_entry_in_the_changelog() {
     let unwritten = verdict(&[], &version("1.1.0"), &version("1.1.1"), changelog).unwrap_err();
     assert_eq!(
         unwritten,
-        ["CHANGELOG.md: there is no entry `## 1.1.1`. Write what partners get with it."]
+        ["CHANGELOG.md: there is no entry `## 1.1.1`. Describe the changes for partners."]
     );
 }
 
 #[test]
-fn the_newest_release_is_found_by_its_version_and_not_by_its_name() {
+fn the_newest_release_is_found_by_its_version() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, version: &str| {
         let text = format!("openapi: 3.0.3\ninfo: {{title: t, version: {version}}}\npaths: {{}}\n");

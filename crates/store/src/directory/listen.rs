@@ -1,5 +1,7 @@
-//! Word from the database of a change to keys or grants, so that it need not wait for the next look. The looks stay: word can
-//! be lost with its connection, and some poolers in between pass none on.
+//! Notifications from the database about changes to keys and grants.
+//!
+//! They take effect before the next poll. Polling continues, because a notification is lost with its connection, and some
+//! connection poolers do not forward any.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,38 +11,40 @@ use tokio_postgres::Config;
 
 use crate::pool;
 
-/// What `bump_directory_version` sends to.
+/// The channel that the trigger function `bump_directory_version` notifies.
 const CHANNEL: &str = "directory";
 
-/// The rest after a connection was lost.
-const REST: Duration = Duration::from_secs(1);
+/// The delay before reconnecting.
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
-/// How long the database may take to take the request.
-const BOUND: Duration = Duration::from_secs(5);
+/// The time limit for connecting and `LISTEN`.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tells `changed` of each change, for ever.
-pub(super) async fn tell(config: Config, changed: Arc<Notify>) {
+/// Notifies `changed` of each change, forever.
+pub(super) async fn forward_changes(config: Config, changed: Arc<Notify>) {
     let mut failing = false;
     loop {
-        let listening = tokio::time::timeout(BOUND, pool::listen(&config, CHANNEL, changed.clone()));
+        let listening = tokio::time::timeout(LISTEN_TIMEOUT, pool::listen(&config, CHANNEL, changed.clone()));
         match listening.await {
             Ok(Ok(lost)) => {
                 failing = false;
-                // What came while nobody listened.
+                // Changes may have been missed before the connection was established.
                 changed.notify_one();
                 lost.await;
-                tracing::info!("the connection that hears of changes to keys was lost; it is made again");
+                tracing::info!("lost the connection for notifications about keys; reconnecting");
             }
             Ok(Err(error)) if !failing => {
                 failing = true;
-                tracing::warn!(%error, "changes to keys are not heard of at once, but looked for every second");
+                tracing::warn!(%error, "failed to listen for changes to keys; polling every second");
             }
             Err(_) if !failing => {
                 failing = true;
-                tracing::warn!("changes to keys are not heard of at once: the database does not answer");
+                tracing::warn!(
+                    "failed to listen for changes to keys: the database did not respond; polling every second"
+                );
             }
             Ok(Err(_)) | Err(_) => {}
         }
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(RECONNECT_DELAY).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Reading keys and grants from the database.
+//! Loading of keys and grants from the database.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use partner_api_signing::Environment;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{Key, KeyProblem, Keys, Named, Shares, Withheld};
+use super::{ClaimedKey, ConnectionQuotas, Key, KeyProblem, Keys, UnusableKey};
 use crate::DbError;
 use crate::connection::Connection;
 use crate::secrets::MasterKey;
 use crate::statement;
 
 statement! {
-    /// Rises with every change to keys or grants.
+    /// A number that increases with every change to keys or grants.
     VERSION = "SELECT version FROM directory_version";
 
-    /// All keys; expiry is checked at each use.
+    /// All keys, including expired ones: expiry is checked at each use.
     KEYS = "\
 SELECT k.key_id, k.partner_id, p.name, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, k.allowlist::text[],
        k.allowlist_mode, k.expires_at, k.environment <> $1 AS is_of_other_environment, k.revoked_at IS NOT NULL AS is_revoked,
@@ -45,11 +45,11 @@ pub(super) async fn keys(
     client: &Connection,
     environment: Environment,
     master_key: &MasterKey,
-    shares: &Shares,
+    quotas: &ConnectionQuotas,
 ) -> Result<Keys, DbError> {
-    let mut granted: HashMap<Uuid, Granted> = HashMap::new();
+    let mut grants: HashMap<Uuid, GrantRows> = HashMap::new();
     for row in client.query(GRANTS, &[]).await? {
-        let of_partner = granted.entry(row.try_get("partner_id")?).or_default();
+        let of_partner = grants.entry(row.try_get("partner_id")?).or_default();
         let organization: Uuid = row.try_get("organization_id")?;
         match row.try_get("all_branches")? {
             true => of_partner.whole.push(organization),
@@ -63,7 +63,7 @@ pub(super) async fn keys(
         let partner = match partners.get(&id) {
             Some(partner) => partner.clone(),
             None => {
-                let Granted { whole, restricted } = granted.remove(&id).unwrap_or_default();
+                let GrantRows { whole, restricted } = grants.remove(&id).unwrap_or_default();
                 let partner = Arc::new(Partner {
                     id,
                     name: row.try_get("name")?,
@@ -74,63 +74,69 @@ pub(super) async fn keys(
             }
         };
         let key_id: String = row.try_get("key_id")?;
-        let mut withhold = |reason| {
-            let named = Named {
+        let mut insert_unusable = |problem| {
+            let key = ClaimedKey {
                 key_id: key_id.as_str().into(),
                 partner: Some(partner.clone()),
             };
-            keys.withheld.insert(key_id.clone(), Withheld { named, reason });
+            keys.unusable.insert(key_id.clone(), UnusableKey { key, problem });
         };
-        if let Some(reason) = withheld(&row)? {
-            withhold(reason);
+        if let Some(problem) = problem(&row)? {
+            insert_unusable(problem);
             continue;
         }
-        match key(&row, &key_id, partner.clone(), master_key, shares) {
+        match key(&row, &key_id, partner.clone(), master_key, quotas) {
             Ok(key) => {
                 keys.usable.insert(key_id, Arc::new(key));
             }
-            // One bad row must not lock everyone out.
-            Err(problem) => {
-                tracing::error!(key_id, reason = problem, "a key cannot be used");
-                withhold(KeyProblem::Unusable);
+            // One invalid row must not affect other keys.
+            Err(reason) => {
+                tracing::error!(key_id, reason, "failed to load a key");
+                insert_unusable(KeyProblem::Unusable);
             }
         }
     }
     Ok(keys)
 }
 
-/// Why a key lets nobody in whatever its row holds.
-fn withheld(row: &Row) -> Result<Option<KeyProblem>, DbError> {
-    for (column, reason) in [
+/// Returns why a key is not accepted, judged by the flags in its row.
+fn problem(row: &Row) -> Result<Option<KeyProblem>, DbError> {
+    for (column, problem) in [
         ("is_of_other_environment", KeyProblem::OfOtherEnvironment),
         ("is_revoked", KeyProblem::Revoked),
         ("is_disabled", KeyProblem::PartnerDisabled),
     ] {
         if row.try_get(column)? {
-            return Ok(Some(reason));
+            return Ok(Some(problem));
         }
     }
     Ok(None)
 }
 
-/// What a partner was granted.
+/// The grants of one partner.
 #[derive(Default)]
-struct Granted {
+struct GrantRows {
     whole: Vec<Uuid>,
     restricted: Vec<(Uuid, Vec<Uuid>)>,
 }
 
-fn key(row: &Row, key_id: &str, partner: Arc<Partner>, master_key: &MasterKey, shares: &Shares) -> Result<Key, String> {
+fn key(
+    row: &Row,
+    key_id: &str,
+    partner: Arc<Partner>,
+    master_key: &MasterKey,
+    quotas: &ConnectionQuotas,
+) -> Result<Key, String> {
     let nonce: &[u8] = row.get("secret_nonce");
     let ciphertext: &[u8] = row.get("secret_ciphertext");
     let secret = master_key
-        .open(key_id, nonce, ciphertext)
-        .map_err(|error| format!("its secret does not open under this master key: {error}"))?;
+        .decrypt(key_id, nonce, ciphertext)
+        .map_err(|error| error.to_string())?;
     let mut allowlist = Vec::new();
     for block in row.get::<_, Vec<String>>("allowlist") {
         let block: IpNet = block
             .parse()
-            .map_err(|_| format!("`{block}` in its allowlist is no CIDR block"))?;
+            .map_err(|_| format!("`{block}` in the allowlist is not a CIDR block"))?;
         allowlist.push(block);
     }
     Ok(Key {
@@ -142,6 +148,6 @@ fn key(row: &Row, key_id: &str, partner: Arc<Partner>, master_key: &MasterKey, s
         allowlist_mode: row.try_get("allowlist_mode").map_err(|error| error.to_string())?,
         expires_at: row.get("expires_at"),
         partner,
-        share: shares.share(key_id),
+        connection_quota: quotas.of_key(key_id),
     })
 }

@@ -1,5 +1,6 @@
-//! Keys, grants and allowlists in memory: read on the way in without a query. What is older than [`STALE`] is not relied on:
-//! a revocation that nobody heard of must not leave a key in force.
+//! An in-memory cache of keys, grants and allowlists, so that requests need no query for them.
+//!
+//! The cache is not used once it is older than [`STALE`], so a replica that missed a revocation cannot keep a key active.
 
 mod listen;
 mod load;
@@ -20,102 +21,106 @@ use crate::connection::Connection;
 use crate::secrets::MasterKey;
 use crate::{DbError, column};
 
-/// How often the version in the database is compared with the one in memory. A change is in force after this and the
-/// time of one load, well within the 5 s of KEY-8.
+/// How often the version in the database is compared with the one in memory. A change takes effect after at most this
+/// time and the time to load it, well within the 5 s of KEY-8.
 pub const POLL: Duration = Duration::from_secs(1);
 
-/// How long one look may take.
-const LOOK: Duration = Duration::from_millis(1_500);
+/// The delay of a poll after one that failed, so that the keys are current soon after the database's return.
+const RETRY: Duration = Duration::from_millis(100);
 
-/// The age from which the directory is not relied on (KEY-8).
+/// The time limit for one refresh.
+const REFRESH_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// The age from which the directory must not be used (KEY-8).
 pub const STALE: Duration = Duration::from_secs(5);
 
-/// What an allowlist does with an address outside it.
+/// How an allowlist treats an address that it does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowlistMode {
-    /// The request is refused.
+    /// Reject the request.
     Enforce,
-    /// The request is admitted, and logged.
+    /// Admit the request and log it.
     Report,
 }
 
 column! { AllowlistMode { Enforce = "enforce", Report = "report" } }
 
-/// An API key of this environment that is neither revoked nor of a disabled partner.
+/// An API key of this environment that is not revoked and whose partner is enabled.
 #[derive(Debug)]
 pub struct Key {
-    /// The public key id.
+    /// The public key ID.
     pub id: Arc<str>,
     /// The HMAC key.
     pub secret: Secret,
-    /// What it may do beyond reading, such as `test-line:write` (KEY-4); the wire and the database call these scopes.
+    /// The permissions beyond reading, such as `test-line:write` (KEY-4). The API and the database call them scopes.
     pub permissions: Vec<String>,
     /// Requests per window of 60 s.
     pub rate_limit: u32,
-    /// Blocks of admitted addresses; empty admits all.
+    /// Address blocks from which the key may be used; empty admits all addresses.
     pub allowlist: Vec<IpNet>,
-    /// What the allowlist does.
+    /// How the allowlist treats other addresses.
     pub allowlist_mode: AllowlistMode,
-    /// From this moment the key is not recognised.
+    /// The time from which the key is no longer accepted.
     pub expires_at: Option<DateTime<Utc>>,
-    /// Who holds it, and what it may see.
+    /// The partner that the key belongs to, with its grants.
     pub partner: Arc<Partner>,
-    /// The connections that its requests may have at once: no key has all of them.
-    pub share: Arc<Semaphore>,
+    /// Limits the connections that requests with this key use at a time.
+    pub connection_quota: Arc<Semaphore>,
 }
 
-/// The share of each key in the connections for requests; it outlives what is loaded, or each load would double it.
+/// The connection quotas of all keys. They outlive reloads, because a new semaphore would admit more connections.
 #[derive(Debug)]
-struct Shares {
-    each: usize,
+struct ConnectionQuotas {
+    per_key: usize,
     by_key: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-impl Shares {
-    /// Three quarters of `connections` each: a key alone is slowed down by nothing, and of two neither locks the other out.
-    fn of(connections: usize) -> Self {
-        Shares {
-            each: (connections * 3 / 4).max(1),
+impl ConnectionQuotas {
+    /// Gives each key three quarters of the `connections`, so that a single busy key has enough of them and leaves some to
+    /// others.
+    fn new(connections: usize) -> Self {
+        ConnectionQuotas {
+            per_key: (connections * 3 / 4).max(1),
             by_key: Mutex::default(),
         }
     }
 
-    fn share(&self, key_id: &str) -> Arc<Semaphore> {
+    fn of_key(&self, key_id: &str) -> Arc<Semaphore> {
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         by_key
             .entry(key_id.to_string())
-            .or_insert_with(|| Arc::new(Semaphore::new(self.each)))
+            .or_insert_with(|| Arc::new(Semaphore::new(self.per_key)))
             .clone()
     }
 }
 
-/// Whose key a request names, for the log: nothing is proved by it.
+/// The key that a request claims to use, for the log. It proves nothing.
 #[derive(Clone, Debug)]
-pub struct Named {
-    /// The key's id.
+pub struct ClaimedKey {
+    /// The key ID.
     pub key_id: Arc<str>,
-    /// Whose it is, if anybody here has it.
+    /// The partner that the key belongs to, if the key exists.
     pub partner: Option<Arc<Partner>>,
 }
 
-impl Named {
-    /// What a key says of itself.
-    pub fn by(key: &Key) -> Self {
-        Named {
+impl ClaimedKey {
+    /// Returns the ID and the partner of a key.
+    pub fn of(key: &Key) -> Self {
+        ClaimedKey {
             key_id: key.id.clone(),
             partner: Some(key.partner.clone()),
         }
     }
 }
 
-/// Why a key id lets nobody in.
+/// Why a key ID is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyProblem {
-    /// It has not the shape of a key id.
+    /// The text does not have the format of a key ID.
     Malformed,
-    /// There is no such key.
+    /// The key does not exist.
     Unknown,
-    /// The key is of the other environment.
+    /// The key belongs to the other environment.
     OfOtherEnvironment,
     /// The key has expired.
     Expired,
@@ -123,47 +128,47 @@ pub enum KeyProblem {
     Revoked,
     /// The key's partner is disabled.
     PartnerDisabled,
-    /// The key's row cannot be read.
+    /// The key's row is invalid, or its secret cannot be decrypted.
     Unusable,
 }
 
-/// A key that is there and lets nobody in.
+/// A key that exists and is not accepted.
 #[derive(Debug)]
-struct Withheld {
-    named: Named,
-    reason: KeyProblem,
+struct UnusableKey {
+    key: ClaimedKey,
+    problem: KeyProblem,
 }
 
-/// One state of the keys.
+/// The keys at one version of the database.
 #[derive(Debug, Default)]
 struct Snapshot {
     version: i64,
     keys: Keys,
 }
 
-/// Every key that there is.
+/// All keys in the database.
 #[derive(Debug, Default)]
 struct Keys {
     usable: HashMap<String, Arc<Key>>,
-    withheld: HashMap<String, Withheld>,
+    unusable: HashMap<String, UnusableKey>,
 }
 
-/// The keys of one environment.
+/// The cached keys of one environment.
 #[derive(Debug)]
 pub struct Directory {
     environment: Environment,
     master_key: MasterKey,
     snapshot: ArcSwap<Snapshot>,
-    shares: Shares,
-    /// When the last look that was answered began.
-    looked_at: Mutex<Instant>,
+    quotas: ConnectionQuotas,
+    /// The start of the last successful refresh.
+    refreshed_at: Mutex<Instant>,
 }
 
 impl Directory {
-    /// Loads the keys of `environment`, which share so many `connections` for requests.
+    /// Loads the keys of `environment`, whose requests share this number of `connections`.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn load(
         pool: &Pool,
         environment: Environment,
@@ -174,24 +179,24 @@ impl Directory {
             environment,
             master_key,
             snapshot: ArcSwap::default(),
-            shares: Shares::of(connections),
-            looked_at: Mutex::new(Instant::now()),
+            quotas: ConnectionQuotas::new(connections),
+            refreshed_at: Mutex::new(Instant::now()),
         };
         directory.refresh(pool).await?;
         Ok(Arc::new(directory))
     }
 
-    /// The key of this id.
+    /// Returns the active key with this ID.
     ///
     /// # Errors
-    /// Why there is none in force.
+    /// Why the key is not accepted.
     pub fn key(&self, id: &str, now: DateTime<Utc>) -> Result<Arc<Key>, KeyProblem> {
         let snapshot = self.snapshot.load();
         match snapshot.keys.usable.get(id) {
             Some(key) if key.expires_at.is_some_and(|at| at <= now) => Err(KeyProblem::Expired),
             Some(key) => Ok(key.clone()),
-            None => Err(match (snapshot.keys.withheld.get(id), id.parse::<KeyId>()) {
-                (Some(withheld), _) => withheld.reason,
+            None => Err(match (snapshot.keys.unusable.get(id), id.parse::<KeyId>()) {
+                (Some(unusable), _) => unusable.problem,
                 (None, Err(_)) => KeyProblem::Malformed,
                 (None, Ok(id)) if id.environment() != self.environment => KeyProblem::OfOtherEnvironment,
                 (None, Ok(_)) => KeyProblem::Unknown,
@@ -199,75 +204,78 @@ impl Directory {
         }
     }
 
-    /// Whose key this id is, in force or not; none for what has not the shape of a key id: a careless caller may have sent
-    /// its secret.
-    pub fn whose(&self, id: &str) -> Option<Named> {
+    /// Returns the key with this ID, active or not, for the log. Returns `None` if the text does not have the format of a
+    /// key ID, because a careless caller may have sent its secret.
+    pub fn claimed_key(&self, id: &str) -> Option<ClaimedKey> {
         let keys = &self.snapshot.load().keys;
-        let known = keys.usable.get(id).map(|key| Named::by(key));
-        let known = known.or_else(|| Some(keys.withheld.get(id)?.named.clone()));
+        let known = keys.usable.get(id).map(|key| ClaimedKey::of(key));
+        let known = known.or_else(|| Some(keys.unusable.get(id)?.key.clone()));
         known.or_else(|| {
-            id.parse::<KeyId>().ok().map(|id| Named {
+            id.parse::<KeyId>().ok().map(|id| ClaimedKey {
                 key_id: id.as_str().into(),
                 partner: None,
             })
         })
     }
 
-    /// The time since the database was last known to agree with what is in memory.
+    /// Returns the time since the cache was last known to match the database.
     pub fn age(&self) -> Duration {
-        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        let refreshed_at = self.refreshed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        refreshed_at.elapsed()
     }
 
-    /// How many keys are in force, those included that have expired since they were loaded.
-    pub fn keys(&self) -> usize {
+    /// Returns the number of active keys, including those that have expired since they were loaded.
+    pub fn key_count(&self) -> usize {
         self.snapshot.load().keys.usable.len()
     }
 
-    /// Loads again if something changed since; returns whether it did.
+    /// Reloads the keys if they have changed, and returns whether they have.
     ///
     /// # Errors
-    /// When the database does not answer in time; what is in memory stays, and ages.
+    /// If the database does not respond in time. The cache is then unchanged, and becomes older.
     pub async fn refresh(&self, pool: &Pool) -> Result<bool, DbError> {
-        let began = Instant::now();
-        let client = Connection::take(pool, LOOK).await?;
+        let started = Instant::now();
+        let client = Connection::take(pool, REFRESH_TIMEOUT).await?;
         let version = load::version(&client).await?;
         let changed = version != self.snapshot.load().version;
         if changed {
-            // The version was read first: a change in between is loaded twice rather than missed.
-            let keys = load::keys(&client, self.environment, &self.master_key, &self.shares).await?;
+            // The version is read first, so that a change in between is loaded twice instead of being missed.
+            let keys = load::keys(&client, self.environment, &self.master_key, &self.quotas).await?;
             self.snapshot.store(Arc::new(Snapshot { version, keys }));
         }
-        *self.looked_at.lock().unwrap_or_else(PoisonError::into_inner) = began;
+        *self.refreshed_at.lock().unwrap_or_else(PoisonError::into_inner) = started;
         Ok(changed)
     }
 
-    /// Keeps the keys fresh for ever: looks every `poll` ([`POLL`]), and whenever `database` says that they changed.
+    /// Refreshes the keys forever: every `poll` ([`POLL`]), and whenever the `database` notifies a change.
     pub async fn keep_fresh(self: Arc<Self>, pool: Pool, database: tokio_postgres::Config, poll: Duration) {
         let changed = Arc::new(Notify::new());
         tokio::select! {
-            () = listen::tell(database, changed.clone()) => {}
-            () = self.look(&pool, &changed, poll) => {}
+            () = listen::forward_changes(database, changed.clone()) => {}
+            () = self.refresh_repeatedly(&pool, &changed, poll) => {}
         }
     }
 
-    async fn look(&self, pool: &Pool, changed: &Notify, poll: Duration) {
+    async fn refresh_repeatedly(&self, pool: &Pool, changed: &Notify, poll: Duration) {
         let mut failing = false;
         let mut stale = false;
         loop {
-            let _ = tokio::time::timeout(poll, changed.notified()).await;
+            // After a failure, only the pacer limits how soon the next attempt follows.
+            let wait = if failing { poll.min(RETRY) } else { poll };
+            let _ = tokio::time::timeout(wait, changed.notified()).await;
             match self.refresh(pool).await {
                 Ok(changed) => {
                     if changed || failing {
                         tracing::info!(
                             keys = self.snapshot.load().keys.usable.len(),
-                            "keys and grants reloaded"
+                            "reloaded keys and grants"
                         );
                     }
                     (failing, stale) = (false, false);
                 }
                 Err(error) => {
                     if !failing {
-                        tracing::warn!(%error, "keys and grants cannot be refreshed; the last ones stay in force for now");
+                        tracing::warn!(%error, "failed to refresh keys and grants; using the cached ones for now");
                     }
                     failing = true;
                 }
@@ -276,8 +284,8 @@ impl Directory {
                 stale = true;
                 tracing::error!(
                     age_s = self.age().as_secs(),
-                    "keys and grants are out of date: all but health is answered 503 until the database answers again; see \
-                     that it runs and takes connections"
+                    "keys and grants are out of date: returning 503 for everything except health until the database responds; \
+                     check that it runs and accepts connections"
                 );
             }
         }

@@ -1,14 +1,23 @@
-//! The SQL of the list of changes (`updated_from`, `updated_to`), and of the list by a report's or a vehicle's number.
+//! The SQL of the list of changes (`updated_from`, `updated_to`), and of the list by report number or VIN.
 //!
-//! A list of changes is in the order of the reports' own times, oldest first, which an index has for each organisation and each
-//! branch: every page is read from where it begins, however many reports the range holds. A time of the organisation, at which
-//! all of its reports changed, says whether they are in the range, and not where they stand.
+//! A list of changes is ordered by the reports' own `updated_at`, oldest first. An index for each organization and each branch
+//! has this order. The cost of a page therefore does not depend on the size of the range. `organizations.reports_changed_at`,
+//! the time at which all reports of an organization changed, decides whether the reports are in the range, but not their order.
 //!
-//! Parameters: `$1` organisations granted whole, `$2` branches granted alone, (`$3`, `$4`) the row after which the page
-//! begins, `$5` and `$6` the bounds of `updated_at`, `$7` the statuses, `$8` and `$9` the bounds of `published_at`, `$10` and
-//! `$11` those of `created_at` (null: open), `$12` the most rows; of `CHANGES_OF_BRANCH` `$13` the branch; of those by a
-//! number `$13` the branch or null, `$14` the modes that show VINs and `$15` the VIN, of `BY_NUMBER` or null, and there `$16`
-//! the report's number.
+//! The parameters of all statements:
+//!
+//! - `$1`: the organizations granted in full
+//! - `$2`: the branches granted individually
+//! - `$3`, `$4`: the row after which the page begins
+//! - `$5`, `$6`: the bounds of `updated_at`
+//! - `$7`: the statuses
+//! - `$8`, `$9`: the bounds of `published_at`; null for no bound
+//! - `$10`, `$11`: the bounds of `created_at`; null for no bound
+//! - `$12`: the maximum number of rows
+//!
+//! `CHANGES_OF_BRANCH` also has `$13`, the branch. The statements by report number or VIN also have `$13`, the branch or null;
+//! `$14`, the privacy modes that show VINs; and `$15`, the VIN, which may be null in `BY_NUMBER`. `BY_NUMBER` also has `$16`, the
+//! report number.
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::cursor::Position;
@@ -17,17 +26,17 @@ use partner_api_domain::privacy::PiiMode;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
-use super::list::{EARLIEST, ListFilter, Page, ceiling, floor, items, start};
+use super::list::{EARLIEST, ListFilter, Page, items, round_down, round_up, start};
 use super::row::Status;
 use super::statements::columns;
 use crate::statement;
 use crate::{DbError, standby::Reader, statement::Statement};
 
-/// The rows of one organisation or branch, in order; `$of` is the condition that ties them to it. `o` is the organisation.
+/// The rows of one organization or branch, in order. `$of` is the condition that selects them; `o` is the organization.
 macro_rules! changed {
     ($of:literal) => {
         concat!(
-            // Where the organisation's own time is in the range, so are all of its reports.
+            // If the organization's own time is in the range, all of its reports are.
             " CROSS JOIN LATERAL (SELECT $5::timestamptz IS NULL OR $3::timestamptz >= $5 OR o.reports_changed_at >= $5 AS is_in) f",
             " CROSS JOIN LATERAL (SELECT i.id, i.updated_at FROM inspections i WHERE ",
             $of,
@@ -44,7 +53,7 @@ macro_rules! changed {
     };
 }
 
-/// The page out of `$found`, each row with its own time behind the page's columns.
+/// The page from `$found`. Each row has its own time after the columns of the page.
 macro_rules! page_of_changes {
     ($found:expr) => {
         concat!(
@@ -60,7 +69,8 @@ macro_rules! page_of_changes {
     };
 }
 
-/// Reports by a number, which are few; `$number` is the condition that finds them, `$order` their order behind the position.
+/// Reports by report number or VIN, which are few. `$number` is the condition that finds them, `$order` the rest of the query
+/// from the position.
 macro_rules! numbered {
     ($number:literal, $order:expr) => {
         concat!(
@@ -95,7 +105,7 @@ macro_rules! oldest_change_first {
 }
 
 statement! {
-    /// Reports of all organisations and branches granted, by their changes.
+    /// Reports of all granted organizations and branches, in the order of their changes.
     pub(super) CHANGES = page_of_changes!(concat!(
         "SELECT n.id, n.updated_at FROM unnest($1::uuid[]) AS granted (id) JOIN organizations o ON o.id = granted.id",
         changed!("i.organization_id = o.id"),
@@ -103,43 +113,43 @@ statement! {
         " JOIN organizations o ON o.id = b.organization_id",
         changed!("i.branch_id = b.id")
     ));
-    /// The same, of one branch.
+    /// The same for one branch.
     pub(super) CHANGES_OF_BRANCH = page_of_changes!(concat!(
         "SELECT n.id, n.updated_at FROM branches b JOIN organizations o ON o.id = b.organization_id",
         changed!("i.branch_id = b.id"),
         " AND b.id = $13::uuid AND (b.organization_id = ANY ($1::uuid[]) OR b.id = ANY ($2::uuid[]))"
     ));
-    /// The report of a number.
+    /// The report with a report number.
     pub(super) BY_NUMBER = numbered!(
         "r.report_number = $16::text AND ($15::text IS NULL OR v.vin = $15 AND o.pii_mode = ANY ($14::text[]))",
         newest_first!()
     );
-    /// The reports of a vehicle's number, newest first.
+    /// The reports with a VIN, newest first.
     pub(super) BY_VIN = numbered!("v.vin = $15::text AND o.pii_mode = ANY ($14::text[])", newest_first!());
-    /// The same, by their changes.
+    /// The same in the order of their changes.
     pub(super) CHANGES_BY_VIN = numbered!(
         "v.vin = $15::text AND o.pii_mode = ANY ($14::text[])",
         oldest_change_first!()
     );
 }
 
-/// The statuses that are asked for.
+/// Returns the statuses that the filter selects.
 fn statuses(filter: &ListFilter) -> &'static [Status] {
     match filter.status {
         Some(Status::Published) => &[Status::Published],
         Some(Status::Archived) => &[Status::Archived],
         Some(Status::Cancelled) => &[Status::Cancelled],
-        // That a report was cancelled is a change like any other.
+        // The cancellation of a report is also a change.
         None if filter.is_of_changes() => &[Status::Published, Status::Archived, Status::Cancelled],
         None => &[Status::Published, Status::Archived],
     }
 }
 
-/// At most `rows` of what `filter` finds after `after`, where it asks for changes or for a number.
+/// Returns at most `rows` reports after `after`, for a filter by changes, report number or VIN.
 ///
 /// # Errors
-/// [`DbError`] when the query fails.
-pub(super) async fn found(
+/// If the query fails.
+pub(super) async fn page(
     client: &Reader,
     grants: &Grants,
     filter: &ListFilter,
@@ -153,8 +163,8 @@ pub(super) async fn found(
         None => (EARLIEST, Uuid::nil()),
     };
     let (whole, branches, statuses) = (grants.whole(), grants.branches(), statuses(filter));
-    let from = |time: Option<DateTime<Utc>>| time.map(ceiling);
-    let to = |time: Option<DateTime<Utc>>| time.map(floor);
+    let from = |time: Option<DateTime<Utc>>| time.map(round_up);
+    let to = |time: Option<DateTime<Utc>>| time.map(round_down);
     let bounds = [
         from(filter.updated_from),
         to(filter.updated_to),
@@ -163,7 +173,7 @@ pub(super) async fn found(
         from(filter.created_from),
         to(filter.created_to),
     ];
-    let modes: Vec<&str> = PiiMode::SHOWING_VINS.iter().map(|mode| mode.word()).collect();
+    let modes: Vec<&str> = PiiMode::SHOWING_VINS.iter().map(|mode| mode.as_str()).collect();
     let mut parameters: Vec<(&(dyn ToSql + Sync), Type)> = vec![
         (&whole, Type::UUID_ARRAY),
         (&branches, Type::UUID_ARRAY),

@@ -1,4 +1,4 @@
-//! One inspection: its detail and its PDF.
+//! The detail of a report and its PDF.
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::{
@@ -33,7 +33,7 @@ statement! {
     where_visible!()
 );
 
-    /// Whether a report has a PDF; the one of a report that has, and what the report holds now.
+    /// Whether a report has a PDF; if it has, the key of the stored PDF and the fingerprint of the current data.
     PDF = concat!(
     "SELECT has.pdf, i.id, i.report_number, i.pdf_object_key, CASE WHEN has.pdf THEN report_fingerprint(i.id) ELSE '' END \
      FROM inspections i CROSS JOIN LATERAL (SELECT i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL AS pdf) has",
@@ -41,8 +41,10 @@ statement! {
 );
 }
 
-/// The PDF of a report that a partner sees, which may be missing or stale: its key is only had while neither is so. Only the
-/// statement that asks for the grants makes one, and nobody else's wish has a report rendered:
+/// The PDF of a report that a partner may see. The stored PDF may be missing or stale; its key is available only if it is
+/// current.
+///
+/// Only the statement that checks the grants constructs this type, and a rendering can be requested only with it:
 ///
 /// ```compile_fail,E0451
 /// use partner_api_store::inspections::Pdf;
@@ -56,8 +58,8 @@ statement! {
 /// ```
 ///
 /// ```compile_fail,E0308
-/// async fn any_report(client: &partner_api_store::connection::Connection) {
-///     let _ = partner_api_store::renderings::ask(client, &uuid::Uuid::nil()).await;
+/// async fn without_check(client: &partner_api_store::connection::Connection) {
+///     let _ = partner_api_store::renderings::request(client, &uuid::Uuid::nil()).await;
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +71,7 @@ pub struct Pdf {
 }
 
 impl Pdf {
-    /// The key of the object to serve, if there is one that was rendered from what the report holds now: privacy mode,
-    /// photos, content.
+    /// Returns the key of the object to serve, if it was rendered from the report's current content, photos and privacy mode.
     #[must_use]
     pub fn current_key(&self) -> Option<&str> {
         self.object_key
@@ -78,95 +79,95 @@ impl Pdf {
             .filter(|key| pdf_key::is_current(key, self.report, &self.fingerprint))
     }
 
-    /// The report's id.
+    /// Returns the ID of the report.
     #[must_use]
     pub fn report(&self) -> Uuid {
         self.report
     }
 
-    /// The report's number, after which the file is called.
+    /// Returns the report number, which the file is named after.
     #[must_use]
     pub fn report_number(&self) -> &str {
         &self.report_number
     }
 
-    /// What it is to be rendered from.
+    /// Returns the fingerprint of the data that the PDF must show.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 }
 
-/// A report with all its fields as stored: texts are not scrubbed, plate and VINs not masked.
+/// A report with all its fields as stored: texts are not redacted, plate and VINs are not masked.
 #[derive(Debug, Clone)]
 pub struct Detail {
-    /// Its id.
+    /// The ID.
     pub id: Uuid,
-    /// Its number.
+    /// The report number.
     pub report_number: String,
-    /// Its status.
+    /// The status.
     pub status: Status,
-    /// How its organisation shows personal data.
+    /// The privacy mode of the organization.
     pub pii_mode: PiiMode,
-    /// The organisation's id.
+    /// The organization's ID.
     pub organization_id: Uuid,
-    /// The organisation's short name.
+    /// The organization's short name.
     pub organization_slug: String,
-    /// The organisation's name.
+    /// The organization's name.
     pub organization_name: String,
-    /// The branch's id.
+    /// The branch's ID.
     pub branch_id: Uuid,
     /// The branch's name.
     pub branch_name: String,
-    /// The city the branch is in.
+    /// The branch's city.
     pub branch_city: String,
-    /// The name of the package that was bought.
-    pub package_name: String,
+    /// The name of the purchased package.
+    pub package_name: StoredText,
     /// The package's list price, two decimals.
     pub package_base_price: Decimal,
     /// The price before the discount, two decimals.
     pub base_price: Decimal,
     /// The discount in percent, two decimals.
     pub discount_percent: Decimal,
-    /// What the discount is called; empty without one.
-    pub discount_name: String,
+    /// The name of the discount; empty without a discount.
+    pub discount_name: StoredText,
     /// The price paid, two decimals.
     pub final_price: Decimal,
-    /// The payment's code.
+    /// The code of the payment method.
     pub payment_type: String,
     /// The currency's ISO 4217 code.
     pub currency: String,
     /// The vehicle as registered.
     pub vehicle: Vehicle,
-    /// The VIN when it was inspected.
+    /// The VIN at the time of the inspection.
     pub snapshot_vin: StoredVin,
-    /// The mileage when it was inspected, in kilometres.
+    /// The mileage at the time of the inspection, in kilometers.
     pub snapshot_mileage_km: i32,
-    /// The inspector's overall text.
+    /// The inspector's summary.
     pub summary: StoredText,
     /// The inspector's recommendation.
     pub recommendation: StoredText,
     /// The overall score, 0 to 100.
     pub overall_score: i32,
-    /// When something of it, or of what all reports of its organisation show, last changed.
+    /// The time of the last change to the report, or to data that all reports of the organization show.
     pub updated_at: DateTime<Utc>,
 }
 
-/// The report's PDF: a report has one while it is published and has its public slug (REP-8). Whether the stored one
-/// still holds is found by the same statement, whatever was changed and however.
+/// Finds the PDF of a report. A report has a PDF while it is published and has a public slug (REP-8). The same statement
+/// computes the current fingerprint, so it detects every change to the data that the PDF shows.
 ///
 /// # Errors
-/// [`DbError`] when the query fails.
-pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<OfPdf, DbError> {
+/// If the query fails.
+pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<PdfLookup, DbError> {
     let parameters: &Parameters<'_> = &[&id, &grants.whole(), &grants.branches()];
     let Some(row) = client.query_opt(PDF, parameters).await? else {
-        return Ok(OfPdf::Unseen);
+        return Ok(PdfLookup::ReportNotVisible);
     };
     let mut columns = Columns::of(&row);
     if !columns.take::<bool>()? {
-        return Ok(OfPdf::None);
+        return Ok(PdfLookup::None);
     }
-    Ok(OfPdf::Some(Pdf {
+    Ok(PdfLookup::Some(Pdf {
         report: columns.take()?,
         report_number: columns.take()?,
         object_key: columns.take()?,
@@ -174,21 +175,21 @@ pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<OfPdf
     }))
 }
 
-/// What a partner finds where it looks for a report's PDF.
+/// The result of a lookup of a report's PDF.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OfPdf {
-    /// No report that it sees.
-    Unseen,
-    /// A report without one.
+pub enum PdfLookup {
+    /// The report does not exist, or the partner may not see it.
+    ReportNotVisible,
+    /// The report has no PDF.
     None,
-    /// It.
+    /// The report has a PDF, which may be stale.
     Some(Pdf),
 }
 
-/// The report with this id and all its fields, if the partner sees it.
+/// Returns the report with this ID and all its fields, if the partner may see it.
 ///
 /// # Errors
-/// [`DbError`] when the query fails.
+/// If the query fails.
 pub async fn detail(client: &Reader, grants: &Grants, id: Uuid) -> Result<Option<Detail>, DbError> {
     let parameters: &Parameters<'_> = &[&id, &grants.whole(), &grants.branches()];
     let Some(row) = client.query_opt(DETAIL, parameters).await? else {
@@ -206,11 +207,11 @@ pub async fn detail(client: &Reader, grants: &Grants, id: Uuid) -> Result<Option
         branch_id: columns.take()?,
         branch_name: columns.take()?,
         branch_city: columns.take()?,
-        package_name: columns.take()?,
+        package_name: columns.text()?,
         package_base_price: columns.take()?,
         base_price: columns.take()?,
         discount_percent: columns.take()?,
-        discount_name: columns.take()?,
+        discount_name: columns.text()?,
         final_price: columns.take()?,
         payment_type: columns.take()?,
         currency: columns.take()?,

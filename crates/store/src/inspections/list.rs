@@ -1,9 +1,9 @@
-//! The list: which statement answers a request, and what its rows mean.
+//! The list of reports: the choice of the statement and the mapping of its rows.
 
 use std::cmp::Reverse;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use partner_api_domain::{cursor::Position, grants::Grants, privacy::PiiMode};
+use partner_api_domain::{cursor::Position, grants::Grants, personal::StoredText, privacy::PiiMode};
 use rust_decimal::Decimal;
 use tokio_postgres::{
     Row,
@@ -30,12 +30,12 @@ const fn second(timestamp: i64) -> DateTime<Utc> {
     }
 }
 
-/// What a list is narrowed to. Bounds of times are inclusive.
+/// The filters of a list. Time bounds are inclusive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListFilter {
     /// Reports of this branch.
     pub branch_id: Option<Uuid>,
-    /// Reports in this status; without it published and archived ones, and among changes cancelled ones.
+    /// Reports in this status. By default published and archived reports, and in a list of changes also cancelled ones.
     pub status: Option<Status>,
     /// The earliest `published_at`.
     pub published_from: Option<DateTime<Utc>>,
@@ -49,39 +49,39 @@ pub struct ListFilter {
     pub updated_from: Option<DateTime<Utc>>,
     /// The latest `updated_at`.
     pub updated_to: Option<DateTime<Utc>>,
-    /// The report of this number.
+    /// The report with this report number.
     pub report_number: Option<String>,
-    /// Reports of the vehicle of this number, where the organisation's mode shows it.
+    /// Reports of the vehicle with this VIN, in organizations whose privacy mode shows VINs.
     pub vin: Option<String>,
 }
 
 impl ListFilter {
-    /// Whether the list is one of changes: cancelled reports too, in the order of their changes.
+    /// Returns whether this is a list of changes, which includes cancelled reports and is ordered by change time.
     pub(super) fn is_of_changes(&self) -> bool {
         self.updated_from.is_some() || self.updated_to.is_some()
     }
 
-    /// Whether there is a range of `published_at`.
+    /// Returns whether `published_at` is bounded.
     fn is_ranged(&self) -> bool {
         self.published_from.is_some() || self.published_to.is_some()
     }
 }
 
-/// A report in the list, with its personal data as stored.
+/// A report in the list, with personal data as stored.
 #[derive(Debug, Clone)]
 pub struct ListItem {
-    /// Its id.
+    /// The ID.
     pub id: Uuid,
-    /// Its number.
+    /// The report number.
     pub report_number: String,
-    /// Its organisation.
+    /// The organization's ID.
     pub organization_id: Uuid,
-    /// Its branch.
+    /// The branch's ID.
     pub branch_id: Uuid,
-    /// Its status.
+    /// The status.
     pub status: Status,
-    /// The name of the package that was bought.
-    pub package_name: String,
+    /// The name of the purchased package.
+    pub package_name: StoredText,
     /// The overall score, 0 to 100.
     pub overall_score: i32,
     /// The price paid, two decimals.
@@ -90,33 +90,34 @@ pub struct ListItem {
     pub published_at: DateTime<Utc>,
     /// When it was created.
     pub created_at: DateTime<Utc>,
-    /// Its vehicle as registered.
+    /// The vehicle as registered.
     pub vehicle: Vehicle,
-    /// How its organisation shows personal data.
+    /// The privacy mode of the organization.
     pub pii_mode: PiiMode,
-    /// When something of it, or of what all reports of its organisation show, last changed.
+    /// The time of the last change to the report, or to data that all reports of the organization show.
     pub updated_at: DateTime<Utc>,
 }
 
 /// A page of the list.
 #[derive(Debug, Clone, Default)]
 pub struct ListPage {
-    /// The reports, in the list's order.
+    /// The reports, in the order of the list.
     pub items: Vec<ListItem>,
-    /// Where the next page begins, if there is one.
+    /// The position after which the next page begins, if there is one.
     pub next: Option<Position>,
 }
 
-/// The rows of a page, each with its place in the list's order.
+/// The rows of a page with their positions in the list.
 pub(super) type Page = Vec<(Position, ListItem)>;
 
-/// The page of at most `limit` reports after `after`, by `created_at` and then id, both descending; or of a list of changes by
-/// the reports' own changes and then id, both ascending.
+/// Returns the page of at most `limit` reports after `after`.
 ///
-/// `grants` are already narrowed to the organisation if one was asked for. `limit` is 1 to 100.
+/// The order is `created_at` and then ID, both descending. A list of changes is ordered by the reports' own change times and
+/// then ID, both ascending. The caller has already restricted `grants` to the requested organization, if any. `limit` is 1
+/// to 100.
 ///
 /// # Errors
-/// [`DbError`] when a query fails.
+/// If a query fails.
 pub async fn list(
     client: &Reader,
     grants: &Grants,
@@ -129,12 +130,12 @@ pub async fn list(
     }
     let rows = limit + 1;
     if filter.is_of_changes() || filter.report_number.is_some() || filter.vin.is_some() {
-        return Ok(page(changes::found(client, grants, filter, after, rows).await?, limit));
+        return Ok(page(changes::page(client, grants, filter, after, rows).await?, limit));
     }
     let (before, before_id) = start(filter, after);
-    let created_from = filter.created_from.map_or(EARLIEST, ceiling);
-    let published_from = filter.published_from.map(ceiling);
-    let published_to = filter.published_to.map(floor);
+    let created_from = filter.created_from.map_or(EARLIEST, round_up);
+    let published_from = filter.published_from.map(round_up);
+    let published_to = filter.published_to.map(round_down);
     let (whole, branches) = (grants.whole(), grants.branches());
     let shapes = shapes(filter.status);
     if let Some(statement) = for_whole_organizations(shapes, grants, filter) {
@@ -175,7 +176,7 @@ pub async fn list(
     let sql = if filter.branch_id.is_some() {
         shapes.branch
     } else if i64::try_from(grants.len()).is_ok_and(|granted| granted > rows) {
-        // Not everything that is granted can have a row on the page.
+        // There are more grants than rows on the page.
         shapes.many
     } else {
         shapes.merge
@@ -184,11 +185,11 @@ pub async fn list(
     Ok(page(items(&rows, false)?, limit))
 }
 
-/// The statement for few organisations granted whole, where nothing but a status and times of creation is asked for.
+/// Returns the statement for a few organizations granted in full, if the filter has only a status and creation times.
 fn for_whole_organizations(shapes: &Shapes, grants: &Grants, filter: &ListFilter) -> Option<&'static Statement> {
     let is_plain = grants.branches().is_empty() && filter.branch_id.is_none() && !filter.is_ranged();
-    let place = grants.whole().len().checked_sub(1)?;
-    shapes.whole.get(place).copied().filter(|_| is_plain)
+    let index = grants.whole().len().checked_sub(1)?;
+    shapes.whole.get(index).copied().filter(|_| is_plain)
 }
 
 fn shapes(status: Option<Status>) -> &'static Shapes {
@@ -200,24 +201,24 @@ fn shapes(status: Option<Status>) -> &'static Shapes {
     }
 }
 
-/// Where the page begins: at the cursor's row, or at the filter's end if that comes later in the list.
+/// Returns the start of the page: the cursor's row, or `created_to` if it comes later in the list.
 pub(super) fn start(filter: &ListFilter, after: Option<Position>) -> (DateTime<Utc>, Uuid) {
-    // Below every id of the next microsecond: all of `created_to` itself is on the page.
+    // The nil UUID sorts before all IDs of the next microsecond, so the page includes all reports of `created_to` itself.
     let end = filter
         .created_to
-        .map_or(LATEST, |to| floor(to) + TimeDelta::microseconds(1));
+        .map_or(LATEST, |to| round_down(to) + TimeDelta::microseconds(1));
     let end = (end, Uuid::nil());
     after.map_or(end, |position| end.min((position.time, position.id)))
 }
 
-/// The last microsecond that is not after `time`: stored times have no finer part.
-pub(super) fn floor(time: DateTime<Utc>) -> DateTime<Utc> {
+/// Rounds down to a microsecond, the resolution of stored times.
+pub(super) fn round_down(time: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(time.timestamp_micros()).unwrap_or(time)
 }
 
-/// The first microsecond that is not before `time`.
-pub(super) fn ceiling(time: DateTime<Utc>) -> DateTime<Utc> {
-    let floor = floor(time);
+/// Rounds up to a microsecond.
+pub(super) fn round_up(time: DateTime<Utc>) -> DateTime<Utc> {
+    let floor = round_down(time);
     if floor < time {
         floor + TimeDelta::microseconds(1)
     } else {
@@ -235,15 +236,15 @@ fn page(mut items: Page, limit: i64) -> ListPage {
     }
 }
 
-/// The rows of a window statement; `None` when the range holds too many reports to be read whole.
+/// Reads the rows of a window statement; `None` if the range has too many reports to be read completely.
 fn window_items(rows: &[Row]) -> Result<Option<Page>, DbError> {
     let mut items = Vec::with_capacity(rows.len());
     for row in rows {
         let in_range: i64 = row.try_get("in_range")?;
-        if in_range > statements::WINDOW {
+        if in_range > statements::MAX_WINDOW {
             return Ok(None);
         }
-        // The one row of an empty page.
+        // An empty page has one row of nulls.
         if row.try_get::<_, Option<Uuid>>(0)?.is_some() {
             items.push(item(row, false)?);
         }
@@ -251,7 +252,7 @@ fn window_items(rows: &[Row]) -> Result<Option<Page>, DbError> {
     Ok(Some(items))
 }
 
-/// The rows of a statement; of one of changes, each has its own time behind the page's columns.
+/// Reads the rows of a statement. In a list of changes, each row has its own time after the columns of the page.
 pub(super) fn items(rows: &[Row], is_by_change: bool) -> Result<Page, DbError> {
     rows.iter().map(|row| item(row, is_by_change)).collect()
 }
@@ -264,7 +265,7 @@ fn item(row: &Row, is_by_change: bool) -> Result<(Position, ListItem), DbError> 
         organization_id: columns.take()?,
         branch_id: columns.take()?,
         status: columns.take()?,
-        package_name: columns.take()?,
+        package_name: columns.text()?,
         overall_score: columns.take()?,
         final_price: columns.take()?,
         published_at: columns.take()?,
@@ -289,18 +290,18 @@ mod tests {
     }
 
     #[test]
-    fn bounds_finer_than_a_microsecond_take_in_what_is_stored_between_them() {
+    fn bounds_with_nanoseconds_are_rounded_to_microseconds() {
         let fine = time("2026-06-01T00:00:00.000000500Z");
-        assert_eq!(floor(fine), time("2026-06-01T00:00:00Z"));
-        assert_eq!(ceiling(fine), time("2026-06-01T00:00:00.000001Z"));
+        assert_eq!(round_down(fine), time("2026-06-01T00:00:00Z"));
+        assert_eq!(round_up(fine), time("2026-06-01T00:00:00.000001Z"));
         let whole = time("2026-06-01T00:00:00.000001Z");
-        assert_eq!((floor(whole), ceiling(whole)), (whole, whole));
+        assert_eq!((round_down(whole), round_up(whole)), (whole, whole));
         let early = time("1965-01-01T00:00:00.000000500Z");
-        assert_eq!(floor(early), time("1965-01-01T00:00:00Z"));
+        assert_eq!(round_down(early), time("1965-01-01T00:00:00Z"));
     }
 
     #[test]
-    fn the_page_begins_at_whatever_comes_later_in_the_list() {
+    fn the_page_begins_at_the_cursor_or_at_created_to_whichever_comes_later() {
         let to = ListFilter {
             created_to: Some(time("2026-06-01T00:00:00Z")),
             ..ListFilter::default()

@@ -1,7 +1,7 @@
-//! Inspections: the list, the detail, and what the sub-resources need to know of one.
+//! Inspections: the list, the detail, and the visibility check of sub-resources.
 //!
-//! Who may see a row stands in every statement: the statuses that partners see, and the grants as two parameters, the
-//! organisations granted whole and the branches granted alone. Nothing is filtered after a `LIMIT`.
+//! Every statement contains the visibility conditions: the statuses that partners may see, and the grants as two parameters,
+//! the organizations granted in full and the branches granted individually. Nothing is filtered after a `LIMIT`.
 
 mod changes;
 mod detail;
@@ -11,12 +11,12 @@ mod statements;
 mod visible;
 
 pub use self::{
-    detail::{Detail, OfPdf, Pdf, detail, pdf},
+    detail::{Detail, Pdf, PdfLookup, detail, pdf},
     list::{ListFilter, ListItem, ListPage, list},
     row::{Status, Vehicle},
     visible::Visible,
 };
 pub(crate) use self::{
     row::Columns,
-    visible::{where_visible, with_seen},
+    visible::{where_visible, with_visible},
 };

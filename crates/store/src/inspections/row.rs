@@ -1,4 +1,4 @@
-//! What the rows of the list and of the detail have in common.
+//! Row mapping that the list and the detail share.
 
 use partner_api_domain::personal::{StoredPlate, StoredVin};
 use tokio_postgres::{Row, types::FromSql};
@@ -6,26 +6,26 @@ use tokio_postgres::{Row, types::FromSql};
 use crate::column::Text;
 use crate::{DbError, column};
 
-/// Reads a row's columns one after the other, in the order of the statement.
+/// Reads the columns of a row one after the other, in the order of the statement.
 pub(crate) struct Columns<'row> {
     row: &'row Row,
     next: usize,
 }
 
 impl<'row> Columns<'row> {
-    /// From the first column on.
+    /// Starts at the first column.
     pub(crate) fn of(row: &'row Row) -> Self {
         Self { row, next: 0 }
     }
 
-    /// The next column.
+    /// Reads the next column.
     pub(crate) fn take<T: FromSql<'row>>(&mut self) -> Result<T, DbError> {
         let value = self.row.try_get(self.next)?;
         self.next += 1;
         Ok(value)
     }
 
-    /// The next column, as a type of the domain.
+    /// Reads the next column as a domain type.
     pub(crate) fn text<T>(&mut self) -> Result<T, DbError>
     where
         Text<T>: FromSql<'row>,
@@ -33,12 +33,12 @@ impl<'row> Columns<'row> {
         self.take().map(|Text(value)| value)
     }
 
-    /// Leaves out the next `count` columns.
+    /// Skips the next `count` columns.
     pub(crate) fn skip(&mut self, count: usize) {
         self.next += count;
     }
 
-    /// The next ten columns as a vehicle.
+    /// Reads the next ten columns as a vehicle.
     pub(crate) fn vehicle(&mut self) -> Result<Vehicle, DbError> {
         Ok(Vehicle {
             plate: self.text()?,
@@ -55,12 +55,12 @@ impl<'row> Columns<'row> {
     }
 }
 
-/// The status of a report that partners see.
+/// The statuses of reports that partners may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     /// Finished, and shown to the customer.
     Published,
-    /// Kept, no longer current.
+    /// Archived, and no longer current.
     Archived,
     /// Withdrawn.
     Cancelled,
@@ -68,14 +68,14 @@ pub enum Status {
 
 column! { Status { Published = "PUBLISHED", Archived = "ARCHIVED", Cancelled = "CANCELLED" } }
 
-/// A vehicle as registered, with its personal data as stored.
+/// A vehicle as registered, with personal data as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vehicle {
     /// The plate in normal form.
     pub plate: StoredPlate,
     /// The vehicle identification number.
     pub vin: StoredVin,
-    /// The maker.
+    /// The manufacturer.
     pub brand: String,
     /// The model.
     pub model: String,
@@ -87,8 +87,8 @@ pub struct Vehicle {
     pub fuel_type: String,
     /// The transmission's code.
     pub transmission: String,
-    /// The colour.
+    /// The color.
     pub color: String,
-    /// The mileage last registered, in kilometres.
+    /// The last registered mileage, in kilometers.
     pub mileage_km: i32,
 }

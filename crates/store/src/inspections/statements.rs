@@ -1,30 +1,40 @@
-//! The SQL of the list, a statement for each shape of a grant and each status filter.
+//! The SQL of the list: a statement for each kind of grants and each status filter.
 //!
-//! `branch_id = ANY($1) ORDER BY created_at DESC, id DESC LIMIT 26` walks the whole list when the branches have had no
-//! report for long, so every statement here starts from the granted organisations or branches instead, and takes the
-//! newest rows of each from an index that begins with it (`script/bench-list` shows plans and times):
+//! `branch_id = ANY($1) ORDER BY created_at DESC, id DESC LIMIT 26` scans the whole list if the branches have had no recent
+//! reports. Each statement here therefore starts from the granted organizations or branches, and takes the newest rows of
+//! each from an index that begins with it. `script/bench-list` shows plans and times.
 //!
-//! - `whole`: few organisations granted whole and nothing else, the common grant: a statement for each number of them, in
-//!   which every organisation is an ordered index scan of its own and the merge takes no row that is not on the page. No
-//!   range of `published_at`: the scans read whole rows, so a row that is not wanted would cost one.
-//! - `merge`: the newest rows of every organisation or branch granted, merged. For few of them.
-//! - `many`: the newest row of each first; only those with the newest of these can be on the page. For many of them.
-//! - `branch`: one branch, when the filter names one. That it is granted is asked of `branches`, once.
-//! - `window`, `branch_window`: a range of `published_at` in which few reports lie (the incremental sync) is read from
-//!   the index by `published_at`; the walk in the list's order would pass by all older reports to find them.
+//! - `whole`: a few organizations granted in full, which is the common case. There is a statement for each number of
+//!   organizations. Each organization is an ordered index scan, and the merge reads only the rows of the page. These
+//!   statements do not support a range of `published_at`, because each row outside the range would be fetched from the table.
+//! - `merge`: the newest rows of a few granted organizations and branches, merged.
+//! - `many`: for many grants. Reads the newest row of each organization and branch first; only those with the newest of
+//!   these rows can have rows on the page.
+//! - `branch`: one branch, if the filter has one. The statement checks once in `branches` that the branch is granted.
+//! - `window`, `branch_window`: a range of `published_at` with few reports (the incremental sync), read from the index by
+//!   `published_at`. A scan in the order of the list would pass all older reports to find them.
 //!
-//! Statuses are literals, because a partial index is only used when the planner can see them.
+//! Statuses are literals, because the planner uses a partial index only if it can see them.
 //!
-//! Parameters: `$1` organisations granted whole, `$2` branches granted alone, (`$3`, `$4`) the row after which the page
-//! begins, `$5` the earliest `created_at`, `$6` and `$7` the bounds of `published_at` (null: open), `$8` the most rows,
-//! and in `branch*` `$9` the branch; of `whole`, which has neither branches nor a range: `$1`, `$3`, `$4`, `$5` and `$8` of these
-//! as `$1` to `$5`. A page has at most 100 rows and one more that tells whether it is the last; the
-//! constant `LIMIT 101` says so to the planner, which knows no parameter's value in a generic plan.
+//! The parameters of the statements:
+//!
+//! - `$1`: the organizations granted in full
+//! - `$2`: the branches granted individually
+//! - `$3`, `$4`: the row after which the page begins
+//! - `$5`: the earliest `created_at`
+//! - `$6`, `$7`: the bounds of `published_at`; null for no bound
+//! - `$8`: the maximum number of rows
+//! - `$9`: the branch, in `branch` and `branch_window`
+//!
+//! `whole` has neither branches nor a range: its `$1` to `$5` are `$1`, `$3`, `$4`, `$5` and `$8` of this list.
+//!
+//! A page has at most 100 rows, plus one that shows whether there is a next page. The constant `LIMIT 101` gives this number to the
+//! planner, which does not have the values of parameters in a generic plan.
 
 use crate::statement;
 use crate::statement::Statement;
 
-/// The newest rows of one organisation or branch in the list's order; `$of` is the condition that ties them to it.
+/// The newest rows of one organization or branch in the order of the list. `$of` is the condition that selects them.
 macro_rules! newest {
     ($of:literal, $status:literal, $limit:literal) => {
         concat!(
@@ -33,7 +43,7 @@ macro_rules! newest {
             " AND ",
             $status,
             " AND (i.created_at, i.id) < ($3::timestamptz, $4::uuid) AND i.created_at >= $5::timestamptz",
-            // Not a plain comparison: the planner would take it for selective and leave the list's order.
+            // Not a plain comparison, which the planner would consider selective, so it would not scan in the order of the list.
             " AND ($6::timestamptz IS NULL OR i.published_at >= $6)",
             " AND ($7::timestamptz IS NULL OR i.published_at <= $7)",
             " ORDER BY i.created_at DESC, i.id DESC LIMIT ",
@@ -42,8 +52,8 @@ macro_rules! newest {
     };
 }
 
-/// The page's columns, in the order in which `list` reads them. `updated_at` is the later of the report's own time and the
-/// organisation's.
+/// The columns of the page, in the order in which `list` reads them. `updated_at` is the later of the report's own time and
+/// the organization's.
 macro_rules! columns {
     ($pii_mode:literal, $reports_changed_at:literal) => {
         concat!(
@@ -60,7 +70,7 @@ macro_rules! columns {
 
 pub(super) use columns;
 
-/// The rows behind the ids of `found`, in the list's order.
+/// The rows with the IDs in `found`, in the order of the list.
 macro_rules! page {
     ($found:expr) => {
         concat!(
@@ -76,10 +86,10 @@ macro_rules! page {
     };
 }
 
-/// The most organisations that `whole` merges: each costs a scan of its own, a dozen as much as `merge` does.
-pub const WHOLE: usize = 4;
+/// The maximum number of organizations for `whole`. Each costs a scan; for a dozen, `merge` is as fast.
+pub const MAX_WHOLE: usize = 4;
 
-/// The newest rows of the `$place`th organisation granted whole, with what is the organisation's, which is read once.
+/// The newest rows of the `$place`th organization granted in full, with the organization's columns, which are read once.
 macro_rules! newest_of_whole {
     ($place:literal, $status:literal) => {
         concat!(
@@ -99,7 +109,7 @@ macro_rules! newest_of_whole {
     };
 }
 
-/// The page out of as many organisations as there are places, in no order: `list` sorts its few rows for less.
+/// The page from as many organizations as there are places, unordered: sorting its few rows in `list` is cheaper.
 macro_rules! whole {
     ($status:literal, $first:literal $($other:literal)*) => {
         concat!(
@@ -155,17 +165,17 @@ macro_rules! branch {
     };
 }
 
-/// The most reports in a range of `published_at` for which the range is read whole. A macro, for `concat!`.
-macro_rules! most_in_window {
+/// The maximum number of reports in a range of `published_at` for which the range is read completely. A macro, for `concat!`.
+macro_rules! max_in_window {
     () => {
         2000
     };
 }
 
-/// The same, for who reads the rows.
-pub const WINDOW: i64 = most_in_window!();
+/// `max_in_window!` as a constant.
+pub const MAX_WINDOW: i64 = max_in_window!();
 
-/// The rows of one organisation or branch in a range of `published_at`; `$of` as in `newest!`.
+/// The rows of one organization or branch in a range of `published_at`; `$of` as in `newest!`.
 macro_rules! published {
     ($of:literal, $status:literal) => {
         concat!(
@@ -174,29 +184,29 @@ macro_rules! published {
             " AND ",
             $status,
             " AND i.published_at >= coalesce($6::timestamptz, '-infinity')",
-            // A comparison of rows: the planner would take two plain ones for a narrow range, and read it whole.
+            // A row comparison: the planner would take two plain ones for a narrow range, and read all of it.
             " AND (i.published_at, i.id) <= (coalesce($7::timestamptz, 'infinity'),",
             " 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)",
             " ORDER BY i.published_at DESC LIMIT ",
-            most_in_window!(),
+            max_in_window!(),
             " + 1"
         )
     };
 }
 
-/// The page out of a range, and in every row how many reports the range holds (at most `WINDOW` + 1, and then the page
-/// is not the answer). There is always a row; the rest of it is null when the page is empty.
+/// The page from a range, with the number of reports in the range in each row. If that number is `MAX_WINDOW` + 1, the page is
+/// invalid. There is always at least one row; its other columns are null if the page is empty.
 macro_rules! window_page {
     ($found:expr) => {
         concat!(
             "WITH range AS MATERIALIZED (SELECT id, created_at FROM (",
             $found,
             ") found LIMIT ",
-            most_in_window!(),
+            max_in_window!(),
             " + 1), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM range",
             " WHERE (created_at, id) < ($3::timestamptz, $4::uuid) AND created_at >= $5::timestamptz",
             " AND (SELECT count(*) FROM range) <= ",
-            most_in_window!(),
+            max_in_window!(),
             " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101)",
             " SELECT ",
             columns!("o.pii_mode", "o.reports_changed_at"),
@@ -233,44 +243,44 @@ macro_rules! branch_window {
 /// The statements of one status filter.
 #[derive(Debug)]
 pub struct Shapes {
-    /// One organisation granted whole, two, three, four.
-    pub whole: [&'static Statement; WHOLE],
-    /// Few organisations and branches granted.
+    /// For one to four organizations granted in full.
+    pub whole: [&'static Statement; MAX_WHOLE],
+    /// For few granted organizations and branches.
     pub merge: &'static Statement,
-    /// Many of them.
+    /// For many granted organizations and branches.
     pub many: &'static Statement,
-    /// One branch.
+    /// For one branch.
     pub branch: &'static Statement,
-    /// Few reports in a range of `published_at`.
+    /// For a range of `published_at` with few reports.
     pub window: &'static Statement,
-    /// The same, of one branch.
+    /// The same for one branch.
     pub branch_window: &'static Statement,
 }
 
-/// The statements of a status filter, registered one by one in a module of their own.
+/// Registers the statements of a status filter, in a separate module.
 macro_rules! shapes {
     ($(#[$about:meta])* $name:ident, $module:ident, $status:literal) => {
         mod $module {
             use super::*;
 
             statement! {
-                /// One organisation granted whole.
+                /// For one organization granted in full.
                 pub(super) WHOLE_1 = whole!($status, 1);
-                /// Two of them.
+                /// For two.
                 pub(super) WHOLE_2 = whole!($status, 1 2);
-                /// Three of them.
+                /// For three.
                 pub(super) WHOLE_3 = whole!($status, 1 2 3);
-                /// Four of them.
+                /// For four.
                 pub(super) WHOLE_4 = whole!($status, 1 2 3 4);
-                /// Few organisations and branches granted.
+                /// For few granted organizations and branches.
                 pub(super) MERGE = merge!($status);
-                /// Many of them.
+                /// For many granted organizations and branches.
                 pub(super) MANY = many!($status);
-                /// One branch.
+                /// For one branch.
                 pub(super) BRANCH = branch!($status);
-                /// Few reports in a range of `published_at`.
+                /// For a range of `published_at` with few reports.
                 pub(super) WINDOW = window!($status);
-                /// The same, of one branch.
+                /// The same for one branch.
                 pub(super) BRANCH_WINDOW = branch_window!($status);
             }
         }
@@ -300,6 +310,6 @@ shapes! {
     ARCHIVED, archived, "i.status = 'ARCHIVED'"
 }
 shapes! {
-    /// Cancelled reports only.
+    /// Canceled reports only.
     CANCELLED, cancelled, "i.status = 'CANCELLED'"
 }

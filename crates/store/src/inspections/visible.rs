@@ -1,4 +1,4 @@
-//! Which reports a partner sees: what every statement about one report begins with (`with_seen!`) or ends with
+//! The visibility of reports: the conditions with which a statement about one report begins (`with_visible!`) or ends
 //! (`where_visible!`).
 
 use partner_api_domain::privacy::PiiMode;
@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::row::Columns;
 use crate::DbError;
 
-/// The rows of `inspections` (`i`) with the id `$1` that a partner sees: in a visible status, and of an organisation
-/// granted whole (`$2`) or a branch granted alone (`$3`).
+/// Selects the row of `inspections` (`i`) with the ID `$1` if the partner may see it: its status is visible, and the
+/// organization is granted in full (`$2`) or the branch is granted individually (`$3`).
 macro_rules! where_visible {
     () => {
         " WHERE i.id = $1::uuid AND i.status IN ('PUBLISHED', 'ARCHIVED', 'CANCELLED') \
@@ -16,12 +16,12 @@ macro_rules! where_visible {
     };
 }
 
-/// The beginning of a statement about what belongs to one report, whose every row begins with the columns of `seen`: no
-/// row where the partner does not see the report, so that one statement finds both out.
-macro_rules! with_seen {
+/// The beginning of a statement about data that belongs to one report. Each of its rows begins with the columns of `visible`.
+/// It returns no rows if the partner may not see the report, so one statement checks this and reads the data.
+macro_rules! with_visible {
     () => {
         concat!(
-            "WITH seen AS MATERIALIZED (SELECT i.id, o.pii_mode FROM inspections i \
+            "WITH visible AS MATERIALIZED (SELECT i.id, o.pii_mode FROM inspections i \
              JOIN organizations o ON o.id = i.organization_id",
             $crate::inspections::where_visible!(),
             ")"
@@ -29,10 +29,12 @@ macro_rules! with_seen {
     };
 }
 
-pub(crate) use {where_visible, with_seen};
+pub(crate) use {where_visible, with_visible};
 
-/// Proof that a partner sees a report. Only a statement that asks for the grants makes one, and what belongs to the report
-/// comes with it, from the same statement: there is no way to the forms or photos of just any report.
+/// Proof that a partner may see a report.
+///
+/// Only a statement that checks the grants constructs it. The same statement returns the forms or photos of the report, so
+/// they cannot be read without the check:
 ///
 /// ```compile_fail,E0451
 /// use partner_api_store::inspections::Visible;
@@ -52,7 +54,7 @@ pub struct Visible {
 }
 
 impl Visible {
-    /// From the columns of `seen`.
+    /// Reads the columns of `visible`.
     pub(crate) fn take(columns: &mut Columns<'_>) -> Result<Self, DbError> {
         Ok(Self {
             id: columns.take()?,
@@ -60,12 +62,12 @@ impl Visible {
         })
     }
 
-    /// The report's id.
+    /// Returns the ID of the report.
     pub fn id(&self) -> Uuid {
         self.id
     }
 
-    /// How its organisation shows personal data.
+    /// Returns the privacy mode of the organization.
     pub fn pii_mode(&self) -> PiiMode {
         self.pii_mode
     }

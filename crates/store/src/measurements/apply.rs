@@ -1,10 +1,10 @@
-//! Measurements into a report: new ones as they arrive, and a waiting one by an inspector's click.
+//! Applying measurements to reports: new ones on arrival, and pending ones when an inspector applies them.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use partner_api_domain::newer::Moment;
-use partner_api_domain::plausible::Documented;
+use partner_api_domain::newer::ValueTimes;
+use partner_api_domain::plausible::DocumentedRanges;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -19,8 +19,8 @@ use crate::transaction::Transaction;
 statement! {
     /// Records packages as applied to reports (`$1`, one for each package), which the transaction has locked.
     ///
-    /// Rows are written in the order of (partner, external id), as everywhere. Where the `external_id` of one is taken, this
-    /// fails: nothing of the transaction stands then, and each of them is looked at again.
+    /// Rows are inserted in the order of (partner, external ID), as in all such inserts. If an `external_id` is already used, the
+    /// statement fails, the transaction has no effect, and each package is processed again.
     pub RECORD_APPLIED = "\
 INSERT INTO measurements (id, partner_id, key_id, organization_id, branch_id, plate, external_id, device_serial,
                           measured_at, raw, raw_sha256, status, inspection_id, settled_at, point_codes, point_texts,
@@ -37,8 +37,8 @@ ORDER BY s.partner_id, s.external_id COLLATE \"C\"";
 }
 
 statement! {
-    /// Locks a waiting measurement (`$1`) and reads its points.
-    pub LOCK_WAITING = "\
+    /// Locks a pending measurement (`$1`) and reads its points.
+    pub LOCK_PENDING = "\
 SELECT m.branch_id, m.plate, m.measured_at, m.received_at, m.point_codes AS codes, m.point_texts::numeric[] AS values,
        m.point_texts AS texts
 FROM measurements m
@@ -47,8 +47,8 @@ FOR NO KEY UPDATE OF m";
 }
 
 statement! {
-    /// Settles a waiting measurement (`$1`) as applied to a report (`$2`) by an inspector (`$3`), and what became of its points
-    /// (`$4` codes, `$5` texts, `$6` outcomes).
+    /// Marks a pending measurement (`$1`) as applied to a report (`$2`) by an inspector (`$3`). Stores the outcomes of its points:
+    /// codes (`$4`), texts (`$5`) and outcomes (`$6`).
     pub SETTLE = "\
 UPDATE measurements
 SET status = 'APPLIED', inspection_id = $2, settled_at = now(), settled_by = $3, point_codes = $4, point_texts = $5,
@@ -60,55 +60,56 @@ WHERE id = $1 AND status = 'PENDING'";
 pub struct ReportPackages<'p> {
     /// The report.
     pub target: &'p Target,
-    /// The packages, in their order.
+    /// The packages, in order.
     pub packages: Vec<&'p Package>,
 }
 
-/// What became of the packages for a report.
+/// The outcome for the packages of a report.
 #[derive(Debug)]
 pub enum ReportOutcome {
-    /// Its packages are recorded and applied; what became of each, in their order.
+    /// The packages are recorded and applied; an outcome for each, in order.
     Applied(Vec<Applied>),
-    /// Somebody else has the report; nothing has changed of it.
+    /// Another transaction has locked the report; it is unchanged.
     Locked,
-    /// The report is no longer open for them; nothing has changed of it.
+    /// The report is no longer open for the packages; it is unchanged.
     NotOpen,
-    /// The report holds what cannot be read; nothing has changed of it.
+    /// The report contains data that cannot be read; it is unchanged.
     Unreadable(DbError),
 }
 
-/// How a report's lock is asked for.
+/// How report locks are acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// Whichever are free, of any number of reports: none is waited for, and nothing else that is locked for more than 10 ms,
-    /// for all of them stay locked meanwhile.
-    Free,
-    /// That of a single report, in its turn, for at most 100 ms: who asks again later holds no connection meanwhile.
-    InTurn,
+    /// Locks any number of reports, and skips those that are locked by others. Waits for other locks for at most 10 ms,
+    /// because all of the reports stay locked meanwhile.
+    SkipLocked,
+    /// Waits for the lock of a single report for at most 100 ms. The caller then retries later, so that it holds no
+    /// connection meanwhile.
+    Wait,
 }
 
 impl Lock {
     fn timeout(self) -> Duration {
         match self {
-            Lock::Free => Duration::from_millis(10),
-            Lock::InTurn => Duration::from_millis(100),
+            Lock::SkipLocked => Duration::from_millis(10),
+            Lock::Wait => Duration::from_millis(100),
         }
     }
 }
 
-/// Records packages and applies them to their reports, in one transaction of its own and two round trips; what became of
-/// each report's, in their order.
+/// Records packages and applies them to their reports, in one transaction and two round trips. Returns an outcome for each
+/// report, in order.
 ///
-/// The reports are locked before anything is written. No two of the packages have one external id.
+/// The reports are locked before anything is written. No two packages may have the same external ID.
 ///
 /// # Errors
-/// What the database says. Of what it answers nothing was recorded: `lock_not_available` where something is locked for longer
-/// than [`Lock`] says, `unique_violation` where an external id is recording. An error of the connection says nothing about the outcome.
+/// If the database reports an error, nothing was recorded: `lock_not_available` if a lock was held for longer than [`Lock`]
+/// allows, `unique_violation` if an external ID is already recorded. After an error of the connection, the outcome is unknown.
 pub async fn record_applied(
     client: &Connection,
     lock: Lock,
     reports: &[ReportPackages<'_>],
-    documented: Documented,
+    documented: DocumentedRanges,
 ) -> Result<Vec<ReportOutcome>, DbError> {
     let transaction = client.transaction().lock_timeout(lock.timeout());
     let statements = Statements::prepare(&transaction, documented).await?;
@@ -125,8 +126,8 @@ pub async fn record_applied(
         .iter()
         .zip(locked)
         .map(|(packages, locked)| match locked {
-            Locked::Here(report) => ReportOutcome::Applied(recording.take(report, packages)),
-            Locked::Elsewhere => ReportOutcome::Locked,
+            Locked::Acquired(report) => ReportOutcome::Applied(recording.add(report, packages)),
+            Locked::ByOther => ReportOutcome::Locked,
             Locked::NotOpen => ReportOutcome::NotOpen,
             Locked::Unreadable(error) => ReportOutcome::Unreadable(error),
         })
@@ -150,7 +151,7 @@ pub async fn record_applied(
         &recording.texts,
         &recording.outcomes,
     ];
-    // Sent together, and worked off in this order.
+    // Pipelined: the statements are sent together and executed in this order.
     let (recorded, written, committed) = futures::join!(
         transaction.execute(&record, &parameters),
         statements.write_answers(&transaction, &recording.reports),
@@ -175,19 +176,18 @@ async fn locked(
     reports: &[ReportPackages<'_>],
 ) -> Result<Vec<Locked>, DbError> {
     match (lock, reports) {
-        (Lock::InTurn, [one]) => Ok(vec![match statements.lock(transaction, one.target, false).await? {
-            Some(report) => Locked::Here(report),
+        (Lock::Wait, [one]) => Ok(vec![match statements.lock(transaction, one.target, false).await? {
+            Some(report) => Locked::Acquired(report),
             None => Locked::NotOpen,
         }]),
         _ => {
             let targets: Vec<&Target> = reports.iter().map(|report| report.target).collect();
-            statements.lock_free(transaction, &targets).await
+            statements.lock_skipping(transaction, &targets).await
         }
     }
 }
 
-/// What is to be recorded: the reports that were locked, and the packages that they took, each with its report and what
-/// is kept of its points.
+/// The data to be recorded: the locked reports, and their packages with the report and the outcomes of the points.
 #[derive(Default)]
 struct Recording<'p> {
     reports: Vec<Report>,
@@ -199,13 +199,13 @@ struct Recording<'p> {
 }
 
 impl<'p> Recording<'p> {
-    fn take(&mut self, mut report: Report, arrived: &ReportPackages<'p>) -> Vec<Applied> {
+    fn add(&mut self, mut report: Report, arrived: &ReportPackages<'p>) -> Vec<Applied> {
         let applied = arrived.packages.iter().map(|package| {
-            let moment = Moment {
+            let times = ValueTimes {
                 measured_at: package.measured_at.unwrap_or(report.now),
                 received_at: report.now,
             };
-            let decided = report.test_line.take(package.id, moment, &package.points);
+            let decided = report.test_line.apply(package.id, times, &package.points);
             let points = &decided.points;
             self.packages.push(package);
             self.inspection_ids.push(arrived.target.inspection_id);
@@ -223,37 +223,36 @@ impl<'p> Recording<'p> {
     }
 }
 
-/// Applies a waiting measurement to a report, as an inspector does with one click (MEA-13).
+/// Applies a pending measurement to a report on behalf of the inspector `by` (MEA-13).
 ///
-/// The report must be in its writing phase, at the measurement's branch and for its plate; how old it is does not matter
-/// here. `by` says who applies it. `None`: the measurement does not wait (any more), or the report is none for it; nothing
-/// has changed then.
+/// The report must be open, at the measurement's branch, and for its plate; its age does not matter. Returns `None` and
+/// changes nothing if the measurement is not pending or the report does not match.
 ///
 /// # Errors
-/// What the database says; the transaction must not be committed then.
+/// If the database reports an error. The transaction must then not be committed.
 pub async fn apply(
     transaction: &Transaction<'_>,
     measurement_id: Uuid,
     inspection_id: Uuid,
     by: &str,
-    documented: Documented,
+    documented: DocumentedRanges,
 ) -> Result<Option<Applied>, DbError> {
-    let lock_waiting = transaction.prepare(LOCK_WAITING).await?;
-    let Some(waiting) = transaction.query_opt(&lock_waiting, &[&measurement_id]).await? else {
+    let lock_pending = transaction.prepare(LOCK_PENDING).await?;
+    let Some(pending) = transaction.query_opt(&lock_pending, &[&measurement_id]).await? else {
         return Ok(None);
     };
     let target = Target {
         inspection_id,
-        branch_id: waiting.try_get("branch_id")?,
-        plate: waiting.try_get("plate")?,
+        branch_id: pending.try_get("branch_id")?,
+        plate: pending.try_get("plate")?,
     };
-    let moment = Moment {
-        measured_at: waiting.try_get::<_, DateTime<Utc>>("measured_at")?,
-        received_at: waiting.try_get("received_at")?,
+    let times = ValueTimes {
+        measured_at: pending.try_get::<_, DateTime<Utc>>("measured_at")?,
+        received_at: pending.try_get("received_at")?,
     };
-    let codes: Vec<String> = waiting.try_get("codes")?;
-    let values: Vec<Decimal> = waiting.try_get("values")?;
-    let texts: Vec<String> = waiting.try_get("texts")?;
+    let codes: Vec<String> = pending.try_get("codes")?;
+    let values: Vec<Decimal> = pending.try_get("values")?;
+    let texts: Vec<String> = pending.try_get("texts")?;
     let points: Vec<Point> = codes
         .into_iter()
         .zip(values)
@@ -264,7 +263,7 @@ pub async fn apply(
     let Some(mut report) = statements.lock(transaction, &target, true).await? else {
         return Ok(None);
     };
-    let decided = report.test_line.take(measurement_id, moment, &points);
+    let decided = report.test_line.apply(measurement_id, times, &points);
     settle(transaction, measurement_id, inspection_id, by, &decided.points).await?;
     statements
         .write_answers(transaction, std::slice::from_ref(&report))
@@ -291,6 +290,6 @@ async fn settle(
         .await?;
     match settled {
         1 => Ok(()),
-        _ => Err(unexpected(format!("{measurement_id} no longer waits"))),
+        _ => Err(unexpected(format!("{measurement_id} is no longer pending"))),
     }
 }

@@ -1,26 +1,27 @@
-//! Which points of a measurement a report takes, and with which status (MEA-7, MEA-9, MEA-12, MEA-17). Pure.
+//! Decides, without I/O, which points of a measurement are written to a report, and with which status (MEA-7, MEA-9, MEA-12,
+//! MEA-17).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use partner_api_domain::dyno;
-use partner_api_domain::newer::{self, Moment};
-use partner_api_domain::plausible::{self, Documented, Narrowed};
+use partner_api_domain::newer::{self, ValueTimes};
+use partner_api_domain::plausible::{self, DocumentedRanges, NarrowedRange};
 use partner_api_domain::threshold::{self, Bounds, PointStatus};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{APPLIED, Applied, Point, SkipReason, Skipped};
 
-/// The test-line form of a report: its points, and what measurements have written into it since it was read.
+/// The test-line form of a report: its points, and the values that measurements have written since it was read.
 #[derive(Debug)]
 pub(super) struct TestLine {
-    /// What the document says of points.
-    pub documented: Documented,
+    /// The plausible ranges of the contract.
+    pub documented: DocumentedRanges,
     /// The form's points, by code.
     pub points: BTreeMap<String, TestLinePoint>,
     /// The vehicle's registered factory power, in HP.
     pub factory_power_hp: Option<Decimal>,
-    /// Answers that were written and then replaced since, in their order.
+    /// Answers that were written and replaced since the form was read, in order.
     pub replaced: Vec<DeviceValue>,
 }
 
@@ -29,11 +30,11 @@ pub(super) struct TestLine {
 pub(super) struct TestLinePoint {
     pub id: Uuid,
     pub bounds: Option<Bounds>,
-    /// What the organisation takes for possible.
-    pub narrowed: Narrowed,
-    /// When the device value that the report has came about; `None`: it has none.
-    pub present: Option<Moment>,
-    /// What was written since the form was read.
+    /// The plausible range of the organization.
+    pub narrowed: NarrowedRange,
+    /// The time of the report's current device value; `None` if there is none.
+    pub present: Option<ValueTimes>,
+    /// The value that was written since the form was read.
     pub answer: Option<DeviceValue>,
 }
 
@@ -43,38 +44,38 @@ pub(super) struct DeviceValue {
     pub point_id: Uuid,
     pub status: PointStatus,
     pub value: Decimal,
-    /// Whose value it is.
+    /// The measurement that the value belongs to.
     pub measurement_id: Uuid,
 }
 
-/// A measurement after its points were decided.
+/// A measurement with the outcomes of its points.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
-    /// What is kept of the points: code, text, outcome. The computed point is the last; where a device sent it, what it
-    /// sent is kept.
+    /// The code, text and outcome of each point, as they are recorded. The computed point is the last; if the device sent it,
+    /// the device's text is recorded.
     pub points: Vec<(String, String, &'static str)>,
-    /// What is answered.
+    /// The outcomes for the response.
     pub applied: Applied,
 }
 
-/// The form's point and the value's status, or why it is not written.
+/// The ID of the form's point and the status of the value, or why the value is not written.
 pub(super) type PointOutcome = Result<(Uuid, PointStatus), SkipReason>;
 
 impl TestLine {
-    /// Takes the points of a measurement into the form.
-    pub fn take(&mut self, measurement_id: Uuid, moment: Moment, points: &[Point]) -> Decided {
+    /// Writes the points of a measurement into the form.
+    pub fn apply(&mut self, measurement_id: Uuid, times: ValueTimes, points: &[Point]) -> Decided {
         let mut decided = Decided::default();
         let mut codes = BTreeSet::new();
-        for (point, outcome) in self.outcomes(moment, points) {
+        for (point, outcome) in self.outcomes(times, points) {
             let (code, text) = (point.code, point.text);
             let is_new = codes.insert(code.clone());
             let outcome = match outcome {
-                Ok((place, status)) => {
+                Ok((point_id, status)) => {
                     self.write(
                         &code,
-                        moment,
+                        times,
                         DeviceValue {
-                            point_id: place,
+                            point_id,
                             status,
                             value: point.value,
                             measurement_id,
@@ -84,14 +85,14 @@ impl TestLine {
                     APPLIED
                 }
                 Err(reason) => {
-                    // A code is skipped once, though a device may have sent the computed one.
+                    // If the device sent the computed point, its code occurs twice but is reported once.
                     if is_new {
                         decided.applied.skipped.push(Skipped {
                             code: code.clone(),
                             reason,
                         });
                     }
-                    reason.word()
+                    reason.as_str()
                 }
             };
             if is_new {
@@ -101,30 +102,30 @@ impl TestLine {
         decided
     }
 
-    /// What was written, a value a point.
+    /// Returns the values that were written, one per point.
     pub fn answers(&self) -> impl Iterator<Item = &DeviceValue> {
         self.points.values().filter_map(|point| point.answer.as_ref())
     }
 
-    fn write(&mut self, code: &str, moment: Moment, answer: DeviceValue) {
+    fn write(&mut self, code: &str, times: ValueTimes, answer: DeviceValue) {
         if let Some(point) = self.points.get_mut(code) {
-            point.present = Some(moment);
+            point.present = Some(times);
             self.replaced.extend(point.answer.replace(answer));
         }
     }
 
-    /// Decides each point, and computes `DYNO_RATIO` after them.
+    /// Decides on each point, and then on the computed `DYNO_RATIO`.
     ///
-    /// The ratio is decided as if it had been sent, but for a form without the point: then nobody asked for it, and it is
-    /// left out without a word. It goes with the power that it is computed from where that is superseded or cannot be.
-    pub fn outcomes(&self, moment: Moment, points: &[Point]) -> Vec<(Point, PointOutcome)> {
+    /// The ratio is treated like a value that was sent, with two exceptions. If the form does not have the point, the ratio is
+    /// omitted silently. If the measured power is superseded or implausible, so is the ratio.
+    pub fn outcomes(&self, times: ValueTimes, points: &[Point]) -> Vec<(Point, PointOutcome)> {
         let outcome = |point: &Point| {
             let known = self.points.get(&point.code).ok_or(SkipReason::UnknownPoint)?;
             if !plausible::is_plausible((self.documented)(&point.code), point.value, known.narrowed) {
                 return Err(SkipReason::Implausible);
             }
             let status = threshold::status(point.value, known.bounds.as_ref()).ok_or(SkipReason::NoStatus)?;
-            if newer::is_superseded(moment, known.present) {
+            if newer::is_superseded(times, known.present) {
                 return Err(SkipReason::Superseded);
             }
             Ok((known.id, status))
@@ -132,7 +133,7 @@ impl TestLine {
         let mut outcomes: Vec<_> = points
             .iter()
             .map(|point| {
-                // A device does not send the ratio: to it the point is unknown.
+                // Devices must not send the ratio; for them the point is unknown.
                 let is_ratio = point.code == dyno::RATIO;
                 let outcome = if is_ratio {
                     Err(SkipReason::UnknownPoint)

@@ -1,14 +1,14 @@
-//! Test-line measurements: recorded once, applied to the open report of their plate, or waiting for one (MEA-5, MEA-6).
+//! Test-line measurements: each is recorded once, and applied to the open report of its plate, or else pending (MEA-5, MEA-6).
 //!
-//! Correctness rests on the unique index over (partner, external id) and on the lock of a report's row, which every writer
-//! of its answers takes first. Nothing uncommitted is held while a lock is waited for: [`record`] is one statement, and
-//! [`record_applied`] locks reports, as far as they are free, before it writes anything.
+//! Two mechanisms ensure correctness: the unique index on (partner, external ID), and the lock of a report's row, which every
+//! writer of its answers acquires first. Nothing uncommitted is held while waiting for a lock: [`record`] is one statement, and
+//! [`record_applied`] locks the reports before it writes anything, and skips locked ones.
 
 mod apply;
 mod decide;
+mod pending;
 mod record;
 mod report;
-mod waiting;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -17,14 +17,14 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 pub use self::apply::{Lock, ReportOutcome, ReportPackages, apply, record_applied};
+pub use self::pending::{PendingMeasurement, PreviewPoint, pending};
 pub use self::record::{Replay, Target, Verdict, record};
-pub use self::waiting::{Waiting, WouldBe, waiting};
 use super::connection::Connection;
 use super::{DbError, column};
 use crate::statement;
 
 statement! {
-    /// Settles a waiting measurement (`$1`) as ignored by an inspector (`$2`), if it waits at one of the branches `$3`.
+    /// Marks a measurement (`$1`) as discarded by an inspector (`$2`), if it is pending in one of the branches `$3`.
     DISCARD = "\
 UPDATE measurements SET status = 'DISCARDED', settled_at = now(), settled_by = $2
 WHERE id = $1 AND status = 'PENDING' AND branch_id = ANY ($3::uuid[])";
@@ -37,43 +37,43 @@ pub struct Point {
     pub code: String,
     /// The value, in the point's unit.
     pub value: Decimal,
-    /// Its decimal text as sent.
+    /// The decimal text as sent.
     pub text: String,
 }
 
 /// A package to record.
 #[derive(Clone, Debug)]
 pub struct Package {
-    /// The id its record will have.
+    /// The ID of the new record.
     pub id: Uuid,
-    /// Who sent it: an external id is unique per partner, and the branch is looked up among those granted to it.
+    /// The partner that sent it. The external ID is unique per partner, and the branch must be granted to the partner.
     pub partner_id: Uuid,
-    /// With which key.
+    /// The key that it was sent with.
     pub key_id: String,
-    /// The branch's code, folded (`partner_api_domain::branch_code`).
+    /// The branch code, with its letter case folded (`partner_api_domain::branch_code`).
     pub branch_code: String,
     /// The vehicle's plate.
     pub plate: Plate,
-    /// The partner's own id of the measurement.
+    /// The partner's own ID of the measurement.
     pub external_id: Option<String>,
-    /// The device, for tracing only.
+    /// The serial number of the device, for information only.
     pub device_serial: Option<String>,
-    /// When it was measured; `None`: when it arrives, by the database's clock.
+    /// The time of the measurement; `None` means the time of arrival by the database's clock.
     pub measured_at: Option<DateTime<Utc>>,
-    /// The body, byte for byte as sent.
+    /// The exact bytes of the body.
     pub raw: Bytes,
-    /// The values, each code once.
+    /// The values; each code occurs once.
     pub points: Vec<Point>,
 }
 
-/// A measurement's state.
+/// The status of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Written to a report.
+    /// Applied to a report.
     Applied,
     /// Waiting for a report.
     Pending,
-    /// Ignored by an inspector.
+    /// Discarded by an inspector.
     Discarded,
 }
 
@@ -82,11 +82,11 @@ pub enum Status {
 pub enum SkipReason {
     /// The report's template has no such point.
     UnknownPoint,
-    /// The organisation has no threshold that gives the value a status.
+    /// The organization has no thresholds for the point.
     NoStatus,
     /// The report has a device value that was measured later.
     Superseded,
-    /// It is a value that cannot be.
+    /// The value is outside the plausible range.
     Implausible,
 }
 
@@ -95,30 +95,30 @@ pub enum SkipReason {
 pub struct Skipped {
     /// The point's code.
     pub code: String,
-    /// Why.
+    /// The reason.
     pub reason: SkipReason,
 }
 
-/// What became of a measurement's points when it was applied.
+/// The outcomes of a measurement's points.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Codes written to the report, in their order; the computed `DYNO_RATIO` last.
+    /// The codes that were written to the report, in order; the computed `DYNO_RATIO` is the last.
     pub applied: Vec<String>,
-    /// Codes not written, and why.
+    /// The codes that were not written, with the reasons.
     pub skipped: Vec<Skipped>,
 }
 
-/// Settles a measurement that waits at one of `branches` as ignored by the inspector `by`; false when it does not wait there
-/// (any more). Its record and its bytes stay (MEA-13).
+/// Discards a measurement that is pending in one of `branches`, on behalf of the inspector `by`. Returns false if it is not
+/// pending there. The record and its bytes remain (MEA-13).
 ///
 /// # Errors
-/// What the database says.
+/// If the database reports an error.
 pub async fn discard(client: &Connection, measurement_id: Uuid, by: &str, branches: &[Uuid]) -> Result<bool, DbError> {
     Ok(client.execute(DISCARD, &[&measurement_id, &by, &branches]).await? == 1)
 }
 
 column! { Status { Applied = "APPLIED", Pending = "PENDING", Discarded = "DISCARDED" } }
-// As `measurements.point_outcomes` holds it, which is also how partners read it.
+// `measurements.point_outcomes` and the API use the same texts.
 column! {
     SkipReason {
         UnknownPoint = "unknown_point",
@@ -128,7 +128,7 @@ column! {
     }
 }
 
-/// A point's outcome as `measurements.point_outcomes` holds it.
+/// The text of a written point's outcome in `measurements.point_outcomes`.
 const APPLIED: &str = "applied";
 
 fn unexpected(detail: String) -> DbError {
@@ -138,12 +138,12 @@ fn unexpected(detail: String) -> DbError {
     }
 }
 
-/// Elements as the text of a Postgres array. An array of arrays of different lengths is no parameter of a statement; an
-/// array of such texts is.
+/// Formats elements as the text of a PostgreSQL array. A statement cannot have an array of arrays of different lengths as its
+/// parameter, but it can have an array of these texts.
 fn array_text<'a>(elements: impl Iterator<Item = &'a str>) -> String {
     let mut text = String::from("{");
-    for (place, element) in elements.enumerate() {
-        if place > 0 {
+    for (index, element) in elements.enumerate() {
+        if index > 0 {
             text.push(',');
         }
         text.push('"');
@@ -164,7 +164,7 @@ mod tests {
     use super::array_text;
 
     #[test]
-    fn every_element_stays_itself_in_the_text_of_an_array() {
+    fn elements_are_quoted_in_the_text_of_an_array() {
         assert_eq!(array_text([].into_iter()), "{}");
         let elements = ["A_1", "NULL", "-1.40", "a\"b\\c", "", "{x,y}"];
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Packages into records: many at once, in one statement.
+//! Recording of packages: many at once, in one statement.
 
 use sha2::{Digest, Sha256};
 use tokio_postgres::Row;
@@ -11,18 +11,17 @@ use crate::connection::Connection;
 use crate::statement;
 
 statement! {
-    /// Finds out of each package what is to become of it, and records those that wait for a report.
+    /// Decides on each package, and records those without an open report as pending. For each package it looks up:
     ///
-    /// - The branch: active, of this code, granted to the partner, which is read here and not remembered from anywhere.
-    /// - The measurement that has the partner's `external_id` already; another body is kept beside it in the same breath.
-    /// - The open report of the plate at the branch: in its writing phase, created within the last 24 hours by the database's
-    ///   clock, of several the newest. Its package is not recorded here: that needs the report's lock, for which nobody who
-    ///   sent something else shall wait.
+    /// - The branch, which must be active, have this code and be granted to the partner. Grants are read here, not cached.
+    /// - A measurement with the same `external_id` of the partner. The same statement stores a different body beside it.
+    /// - The newest open report of the plate at the branch, created within the last 24 hours by the database's clock. Its
+    ///   package is not recorded here, because that requires the lock of the report, and other packages must not wait for it.
     ///
-    /// Rows are written in the order of (partner, external id), so that two replicas cannot wait for each other; of two with
-    /// one `external_id`, here or there, one is recorded, and the other is neither recorded nor found: it comes again.
+    /// Rows are inserted in the order of (partner, external ID), so that two replicas cannot deadlock. Of two concurrent
+    /// packages with the same `external_id`, one is recorded; the other is neither recorded nor found, and is processed again.
     ///
-    /// The look-ups are lateral with a `LIMIT`, so that each is an index look-up whatever the planner thinks of the tables.
+    /// The lookups are lateral joins with a `LIMIT`, so that each uses an index whatever the planner estimates.
     pub RECORD = "\
 WITH found AS (
     SELECT sent.*, branch.ids AS branch_ids, branch.organization_ids, old.id AS old_id, old.status AS old_status,
@@ -89,47 +88,48 @@ pub struct Target {
     pub plate: String,
 }
 
-/// What [`record`] found out of a package, or did with it.
+/// The result of [`record`] for a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is recorded, and waits for a report.
+    /// The package is recorded and pending.
     Recorded,
-    /// Its external id was recorded before; its bytes, if they are others, are kept.
+    /// The external ID was recorded before. If the bytes differ, they are stored as well.
     Replayed(Replay),
-    /// It is for this open report, and not recorded yet.
+    /// The package belongs to this open report, and is not recorded yet.
     ForReport(Target),
-    /// No active branch granted has its code: unknown, inactive or not granted, which the caller must not tell apart.
+    /// No active granted branch has the code. The caller must not distinguish unknown, inactive and ungranted branches.
     UnknownBranch,
-    /// More than one branch granted has its code.
+    /// More than one granted branch has the code.
     AmbiguousBranch,
-    /// Its external id is being recorded just now: it is to be sent again, and will then be a replay.
-    Overtaken,
+    /// The external ID is being recorded by a concurrent statement. Record the package again; it will then be a replay.
+    InProgress,
 }
 
-/// The present state of a measurement that is sent again.
+/// The current state of a measurement that was sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The record's id.
+    /// The ID of the record.
     pub id: Uuid,
-    /// Its state.
+    /// The status of the record.
     pub status: Status,
-    /// Its plate, which need not be the one sent this time.
+    /// The recorded plate, which may differ from the one sent this time.
     pub plate: String,
-    /// The report it was applied to.
+    /// The report that the measurement was applied to.
     pub inspection_id: Option<Uuid>,
-    /// The points that were not written, once it has been applied.
+    /// The points that were not written, if the measurement has been applied.
     pub skipped: Vec<Skipped>,
-    /// Whether the bytes sent this time are those recorded.
+    /// Whether the bytes sent this time equal the recorded ones.
     pub same_raw: bool,
 }
 
-/// Records the packages that wait for a report; a verdict for each package, in their order, or why one cannot be read.
+/// Records the packages without an open report. Returns a verdict for each package, in order, or an error if the data about
+/// that package cannot be read.
 ///
-/// One statement, which commits by itself: an error that the database answers says that nothing was recorded; one of the
-/// connection says nothing.
+/// This is a single statement that commits by itself. If the database reports an error, nothing was recorded; after an error
+/// of the connection, the outcome is unknown.
 ///
 /// # Errors
-/// What the database says, of any of the packages.
+/// If the database reports an error.
 pub async fn record(client: &Connection, packages: &[&Package]) -> Result<Vec<Result<Verdict, DbError>>, DbError> {
     let columns = PackageColumns::of(packages);
     let points: Vec<String> = packages.iter().map(|package| codes(package)).collect();
@@ -176,7 +176,7 @@ fn verdict(row: &Row, package: &Package) -> Result<Verdict, DbError> {
     }
     match row.try_get("old_id")? {
         Some(id) => replay(row, id).map(Verdict::Replayed),
-        None => Ok(Verdict::Overtaken),
+        None => Ok(Verdict::InProgress),
     }
 }
 
@@ -189,7 +189,7 @@ fn replay(row: &Row, id: Uuid) -> Result<Replay, DbError> {
         .filter_map(|(code, outcome)| match outcome.as_deref() {
             None | Some(APPLIED) => None,
             Some(reason) => Some(
-                SkipReason::of_word(reason)
+                SkipReason::from_text(reason)
                     .map(|reason| Skipped { code, reason })
                     .ok_or_else(|| unexpected(format!("outcome {reason}"))),
             ),
@@ -204,7 +204,7 @@ fn replay(row: &Row, id: Uuid) -> Result<Replay, DbError> {
     })
 }
 
-/// What every statement that records packages takes of them, an array a column.
+/// The parameters of statements that record packages: an array for each column.
 pub(super) struct PackageColumns<'a> {
     pub ids: Vec<Uuid>,
     pub partner_ids: Vec<Uuid>,

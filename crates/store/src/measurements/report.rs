@@ -1,10 +1,10 @@
-//! Reports under their locks: what decides about device values, and the values into their test-line forms.
+//! Locking of reports, and reading and writing of their test-line forms.
 
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
-use partner_api_domain::newer::Moment;
-use partner_api_domain::plausible::{Documented, Narrowed};
+use partner_api_domain::newer::ValueTimes;
+use partner_api_domain::plausible::{DocumentedRanges, NarrowedRange};
 use partner_api_domain::threshold::PointStatus;
 use rust_decimal::Decimal;
 use tokio_postgres::Row;
@@ -14,15 +14,16 @@ use uuid::Uuid;
 use super::decide::{DeviceValue, TestLine, TestLinePoint};
 use super::{Target, unexpected};
 use crate::statement;
-use crate::transaction::{Prepared, Transaction};
+use crate::statement::Prepared;
+use crate::transaction::Transaction;
 use crate::{DbError, thresholds};
 
 statement! {
-    /// Locks a report (`$1`) if it is in its writing phase, at the branch `$2`, for the plate `$3` and, unless `$4`, created
-    /// within the last 24 hours by the database's clock.
+    /// Locks a report (`$1`) if it is open, at the branch `$2`, and for the plate `$3`. Unless `$4` is true, it must also have been
+    /// created within the last 24 hours by the database's clock.
     ///
-    /// Whoever publishes a report changes its row, and so waits for this lock, or this statement for him: it then looks at the
-    /// row again. The lock does not keep photos or forms from being added.
+    /// Publishing a report updates its row. So publishing waits for this lock, or this statement waits for the publishing
+    /// and then checks the row again. The lock does not prevent photos or forms from being added.
     pub LOCK = "\
 SELECT now() AS now, v.factory_power_hp
 FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
@@ -32,11 +33,11 @@ FOR NO KEY UPDATE OF i";
 }
 
 statement! {
-    /// Locks those of several reports (`$1`) that nobody else has locked, each on the terms of [`LOCK`]: at the branch `$2`, for
-    /// the plate `$3`, created within the last 24 hours. Of the others it says whether they are open for it.
+    /// Locks those of several reports (`$1`) that are not locked by others, on the conditions of [`LOCK`]: at the branch `$2`,
+    /// for the plate `$3`, created within the last 24 hours. For the others it returns whether they meet the conditions.
     ///
-    /// It waits for nobody, so it may hold some of them while it asks for others.
-    pub LOCK_FREE = "\
+    /// It never waits, so it cannot deadlock even though it holds several locks.
+    pub LOCK_SKIPPING = "\
 WITH target AS (
     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[]) WITH ORDINALITY AS t (inspection_id, branch_id, plate, place)
 ), locked AS MATERIALIZED (
@@ -57,11 +58,11 @@ ORDER BY t.place";
 }
 
 statement! {
-    /// The points of the test-line forms of reports (`$1`), each with the organisation's bounds and ranges, and when the device value that it
-    /// has came about.
+    /// The points of the test-line forms of reports (`$1`), each with the organization's thresholds and ranges, and the time of
+    /// its current device value.
     ///
-    /// That time is read from the answer's measurement, and kept nowhere else: an inspector who overwrites the value thereby
-    /// removes its time, too.
+    /// The time is read from the measurement of the answer and stored nowhere else, so it disappears when an inspector
+    /// overwrites the value.
     pub READ = "\
 SELECT i.id AS inspection_id, t.id AS template_id, f.id AS form_id, p.id AS point_id, p.code, h.point_code IS NOT NULL AS has_bounds,
        h.good_min, h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum, m.measured_at, m.received_at
@@ -77,13 +78,14 @@ WHERE i.id = ANY ($1::uuid[])";
 }
 
 statement! {
-    /// Writes device values into reports' forms, and keeps the answers they replace.
+    /// Writes device values into the forms of reports, and copies the answers that they replace into the history.
     ///
-    /// A form is made when its report has none yet. An inspector's note on a point stays beside the new value. The reports are
-    /// locked by the caller, so that nobody changes answers between the copy into the history and the new value.
+    /// A form is created if its report does not have one. An inspector's note on a point remains with the new value. The caller
+    /// has locked the reports, so that answers do not change between the copy and the write.
     ///
-    /// `$1`–`$4` the reports: id, form or null, template, id for a new form; `$5`–`$11` the answers: report, point, status code,
-    /// label, severity, value, measurement; `$12`–`$18` likewise those that were replaced by them before they were written.
+    /// `$1`–`$4` are the reports: ID, form or null, template, ID for a new form. `$5`–`$11` are the answers: report, point,
+    /// status code, label, severity, value, measurement. `$12`–`$18` are, in the same form, the answers of the batch that were
+    /// replaced before they were written.
     pub WRITE_ANSWERS = "\
 WITH report AS (
     SELECT r.*, i.organization_id
@@ -95,7 +97,7 @@ WITH report AS (
 ), made AS (
     INSERT INTO inspection_forms AS f (id, organization_id, inspection_id, template_id)
     SELECT new_id, organization_id, inspection_id, template_id FROM report WHERE form_id IS NULL ORDER BY inspection_id
-    -- Changes nothing, but returns the form if somebody has added it meanwhile.
+    -- Changes nothing, but returns the form if it was added concurrently.
     ON CONFLICT (inspection_id, template_id, organization_id) DO UPDATE SET general_note = f.general_note
     RETURNING id, inspection_id, organization_id
 ), form AS (
@@ -135,28 +137,27 @@ SET status_code = excluded.status_code, status_label = excluded.status_label, se
     written_by = excluded.written_by, written_at = excluded.written_at";
 }
 
-/// The statements that take reports and fill them; prepared together, so that they can be sent without waiting for each
-/// other's answers.
+/// The statements that lock, read and write reports. They are prepared together, so that they can be pipelined.
 pub(super) struct Statements {
-    documented: Documented,
+    documented: DocumentedRanges,
     lock: Prepared,
-    lock_free: Prepared,
+    lock_skipping: Prepared,
     read: Prepared,
     write_answers: Prepared,
 }
 
 impl Statements {
-    pub async fn prepare(transaction: &Transaction<'_>, documented: Documented) -> Result<Self, DbError> {
+    pub async fn prepare(transaction: &Transaction<'_>, documented: DocumentedRanges) -> Result<Self, DbError> {
         Ok(Statements {
             documented,
             lock: transaction.prepare(LOCK).await?,
-            lock_free: transaction.prepare(LOCK_FREE).await?,
+            lock_skipping: transaction.prepare(LOCK_SKIPPING).await?,
             read: transaction.prepare(READ).await?,
             write_answers: transaction.prepare(WRITE_ANSWERS).await?,
         })
     }
 
-    /// Locks a report and reads it, the one right behind the other; `None` when it is no open report for the target.
+    /// Locks and reads a report in one round trip. Returns `None` if it is not an open report for the target.
     pub async fn lock(
         &self,
         transaction: &Transaction<'_>,
@@ -166,23 +167,27 @@ impl Statements {
         let report_id = target.inspection_id;
         let ids = vec![report_id];
         let parameters: [&(dyn ToSql + Sync); 4] = [&report_id, &target.branch_id, &target.plate, &of_any_age];
-        let of_it: [&(dyn ToSql + Sync); 1] = [&ids];
+        let read_parameters: [&(dyn ToSql + Sync); 1] = [&ids];
         let (locked, read) = futures::join!(
             transaction.query_opt(&self.lock, &parameters),
-            transaction.query(&self.read, &of_it),
+            transaction.query(&self.read, &read_parameters),
         );
         let Some(locked) = locked? else { return Ok(None) };
         self.report(report_id, &locked, &read?).map(Some)
     }
 
-    /// Locks those reports that nobody else has locked, and reads them; what became of each, in their order.
-    pub async fn lock_free(&self, transaction: &Transaction<'_>, targets: &[&Target]) -> Result<Vec<Locked>, DbError> {
+    /// Locks and reads the reports that are not locked by others. Returns a result for each report, in order.
+    pub async fn lock_skipping(
+        &self,
+        transaction: &Transaction<'_>,
+        targets: &[&Target],
+    ) -> Result<Vec<Locked>, DbError> {
         let ids: Vec<Uuid> = targets.iter().map(|target| target.inspection_id).collect();
         let branches: Vec<Uuid> = targets.iter().map(|target| target.branch_id).collect();
         let plates: Vec<&str> = targets.iter().map(|target| target.plate.as_str()).collect();
         let parameters: [&(dyn ToSql + Sync); 3] = [&ids, &branches, &plates];
         let (locked, read) = futures::join!(
-            transaction.query(&self.lock_free, &parameters),
+            transaction.query(&self.lock_skipping, &parameters),
             transaction.query(&self.read, &parameters[..1]),
         );
         let locked = locked?;
@@ -197,13 +202,13 @@ impl Statements {
             .zip(&locked)
             .map(|(id, row)| {
                 Ok(if row.try_get("is_locked")? {
-                    // What one report holds must not keep the others from theirs.
+                    // Invalid data in one report must not affect the others.
                     match self.report(id, row, read_of.get(&id).map(Vec::as_slice).unwrap_or_default()) {
-                        Ok(report) => Locked::Here(report),
+                        Ok(report) => Locked::Acquired(report),
                         Err(error) => Locked::Unreadable(error),
                     }
                 } else if row.try_get("is_open")? {
-                    Locked::Elsewhere
+                    Locked::ByOther
                 } else {
                     Locked::NotOpen
                 })
@@ -211,12 +216,12 @@ impl Statements {
             .collect()
     }
 
-    /// Writes what the forms have taken.
+    /// Writes the new values of the forms.
     pub async fn write_answers(&self, transaction: &Transaction<'_>, reports: &[Report]) -> Result<(), DbError> {
         let (mut ids, mut forms, mut templates, mut new_ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut answers, mut replaced) = (AnswerColumns::default(), AnswerColumns::default());
         for report in reports {
-            // Points that were taken are those of a form.
+            // Without a form there are no points that could have been written.
             let Some((template_id, form_id)) = report.form else {
                 continue;
             };
@@ -240,7 +245,7 @@ impl Statements {
         Ok(())
     }
 
-    /// A report from the row of its lock and those of its form's points.
+    /// Builds a report from the row of its lock and the rows of its points.
     fn report(&self, inspection_id: Uuid, locked: &Row, points: &[Row]) -> Result<Report, DbError> {
         let mut form = None;
         for row in points {
@@ -255,33 +260,33 @@ impl Statements {
     }
 }
 
-/// What became of a report that was to be locked.
+/// The result of an attempt to lock a report.
 pub(super) enum Locked {
-    /// The transaction has it.
-    Here(Report),
-    /// Somebody else has it, or had a moment ago.
-    Elsewhere,
-    /// It is not open for its target.
+    /// The transaction has locked the report.
+    Acquired(Report),
+    /// Another transaction holds the lock of the report, or held it a moment ago.
+    ByOther,
+    /// The report is not open for the target.
     NotOpen,
-    /// The transaction has it, but it holds what cannot be read.
+    /// The transaction has locked the report, but its data cannot be read.
     Unreadable(DbError),
 }
 
 /// A report that the transaction has locked.
 pub(super) struct Report {
     inspection_id: Uuid,
-    /// When the transaction began, by the database's clock: when what it records arrived.
+    /// The start of the transaction by the database's clock, which is the arrival time of the packages that it records.
     pub now: DateTime<Utc>,
-    /// The organisation's test-line template, and the report's form of it if there is one; `None` without a template.
+    /// The organization's test-line template and the report's form of it, if there is one; `None` without a template.
     form: Option<(Uuid, Option<Uuid>)>,
     pub test_line: TestLine,
 }
 
-/// A report's test-line form from the rows of [`READ`].
+/// Builds a report's test-line form from the rows of [`READ`].
 pub(super) fn test_line(
     factory_power_hp: Option<Decimal>,
     points: &[Row],
-    documented: Documented,
+    documented: DocumentedRanges,
 ) -> Result<TestLine, DbError> {
     let mut form = TestLine {
         documented,
@@ -301,7 +306,7 @@ fn point(row: &Row) -> Result<TestLinePoint, DbError> {
         false => None,
     };
     let present = match (row.try_get("measured_at")?, row.try_get("received_at")?) {
-        (Some(measured_at), Some(received_at)) => Some(Moment {
+        (Some(measured_at), Some(received_at)) => Some(ValueTimes {
             measured_at,
             received_at,
         }),
@@ -310,7 +315,7 @@ fn point(row: &Row) -> Result<TestLinePoint, DbError> {
     Ok(TestLinePoint {
         id: row.try_get("point_id")?,
         bounds,
-        narrowed: Narrowed {
+        narrowed: NarrowedRange {
             minimum: row.try_get("minimum")?,
             maximum: row.try_get("maximum")?,
         },

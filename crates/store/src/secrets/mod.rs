@@ -1,4 +1,5 @@
-//! The master key: partners' secrets at rest are encrypted under it, and the keys for cursors and links derive from it.
+//! The master key, which encrypts the partners' secrets in the database, and from which the keys for cursors and links are
+//! derived.
 
 mod file;
 
@@ -23,59 +24,59 @@ pub use file::is_open_to_others;
 
 /// The environment variable that may hold the master key.
 pub const MASTER_KEY_VARIABLE: &str = "PARTNER_API_MASTER_KEY";
-/// The length of a sealed secret's nonce, in bytes.
+/// The length of the nonce of an encrypted secret, in bytes.
 pub const NONCE_LENGTH: usize = 24;
 
-/// What a derived key is for. Each purpose has a key of its own, so that none says anything about another.
+/// The purposes of derived keys. Each purpose has a separate key that reveals nothing about the others.
 pub mod purpose {
     /// Authenticates paging cursors.
     pub const CURSORS: &str = "partner-api/cursors/v1";
-    /// Tells one master key from another.
-    pub const CHECKS: &str = "partner-api/checks/v1";
+    /// Identifies master keys by their fingerprints.
+    pub const FINGERPRINTS: &str = "partner-api/checks/v1";
     /// Signs the links of the embedded file store.
     pub const LINKS: &str = "partner-api/links/v1";
 }
 
-/// Why there is no master key, or a secret cannot be sealed or opened. Never repeats any of them.
+/// An error with the master key or with a secret. Its message never contains either of them.
 #[derive(Debug, Error)]
 pub enum MasterKeyError {
-    /// None was given.
+    /// No master key is configured.
     #[error(
-        "no master key: set {MASTER_KEY_VARIABLE}, or name a file (--master-key-file). Make one with: openssl rand -hex 32"
+        "no master key is configured: set {MASTER_KEY_VARIABLE} or --master-key-file. Create one with: openssl rand -hex 32"
     )]
     Missing,
-    /// Not 64 hex digits.
-    #[error("the master key in {0} is not 64 hex digits (32 bytes); make one with: openssl rand -hex 32")]
+    /// The master key is not 64 hex digits.
+    #[error("the master key in {0} must be 64 hex digits (32 bytes); create one with: openssl rand -hex 32")]
     Malformed(String),
-    /// The key's file cannot be read or written.
-    #[error("the master key's file {path}: {source}")]
+    /// The file of the master key cannot be read or written.
+    #[error("failed to access the master key file {path}: {source}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The key's file is open to everybody.
-    #[error("the master key's file {0} can be read by other users; close it with: chmod 600")]
-    FileOpen(String),
-    /// The operating system gives no random bytes.
-    #[error("no random bytes: {0}")]
+    /// The file of the master key is accessible to other users.
+    #[error("the master key file {0} must not be accessible to other users; restrict it with: chmod 600 {0}")]
+    FilePermissions(String),
+    /// The operating system does not provide random bytes.
+    #[error("failed to get random bytes: {0}")]
     Random(rand::rand_core::OsError),
-    /// The prefix cannot begin a key id.
+    /// The prefix cannot be used in a key ID.
     #[error(transparent)]
     KeyId(#[from] InvalidKeyId),
-    /// Encryption failed, which it does only for a message beyond all bounds.
-    #[error("the secret cannot be encrypted")]
-    Seal,
-    /// Another master key, another key id, or altered bytes: these cannot be told apart.
-    #[error("the stored secret of key {0} cannot be decrypted: it was stored under another master key, or altered")]
-    Open(String),
+    /// Encryption failed, which is possible only for an extremely long message.
+    #[error("failed to encrypt the secret")]
+    Encrypt,
+    /// Decryption failed because of another master key, another key ID, or altered bytes, which cannot be distinguished.
+    #[error("failed to decrypt the secret of key {0}: it was encrypted with another master key, or altered")]
+    Decrypt(String),
 }
 
-/// A new key id and its secret (KEY-1).
+/// Generates a key ID and its secret (KEY-1).
 ///
 /// # Errors
-/// The operating system gives no random bytes, or `prefix` cannot begin a key id.
+/// If the operating system does not provide random bytes, or `prefix` is invalid.
 pub fn new_key(prefix: &str, environment: Environment) -> Result<(KeyId, Secret), MasterKeyError> {
     let mut public = [0; KEY_ID_RANDOM_BYTES];
     let mut private = Zeroizing::new([0; SECRET_RANDOM_BYTES]);
@@ -91,10 +92,10 @@ pub fn new_key(prefix: &str, environment: Environment) -> Result<(KeyId, Secret)
     ))
 }
 
-/// A new inspector's token (INS-1).
+/// Generates a token for an inspector (INS-1).
 ///
 /// # Errors
-/// The operating system gives no random bytes.
+/// If the operating system does not provide random bytes.
 pub fn new_inspector_token() -> Result<InspectorToken, MasterKeyError> {
     let mut random = Zeroizing::new([0; inspector_token::RANDOM_BYTES]);
     rand::rngs::OsRng
@@ -103,15 +104,16 @@ pub fn new_inspector_token() -> Result<InspectorToken, MasterKeyError> {
     Ok(InspectorToken::generate(&random))
 }
 
-/// 32 random bytes that must be kept as long as the database is: without them no partner's secret can be read.
+/// The master key: 32 random bytes. It must be preserved as long as the database, because the partners' secrets cannot be
+/// decrypted without it.
 #[derive(Clone)]
 pub struct MasterKey {
     key: Zeroizing<[u8; 32]>,
-    /// Accepted, too, while one takes the other's place.
+    /// A second key that is accepted during a rotation.
     other: Option<Zeroizing<[u8; 32]>>,
 }
 
-/// The key for a purpose, and that of the other master key, if one is accepted.
+/// The key for a purpose, derived from the master key, and the one derived from the other accepted master key, if any.
 #[derive(Clone)]
 pub struct Derived {
     key: Zeroizing<[u8; 32]>,
@@ -119,17 +121,17 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// What is made is made with this one.
+    /// Returns the key to sign with.
     pub fn signing(&self) -> &[u8; 32] {
         &self.key
     }
 
-    /// What was made with this one is accepted, too.
+    /// Returns the second key whose signatures are accepted, if any.
     pub fn other(&self) -> Option<&[u8; 32]> {
         self.other.as_deref()
     }
 
-    /// What was made with any of these is accepted; the first one is [`signing`](Self::signing).
+    /// Returns all keys whose signatures are accepted; the first one is [`signing`](Self::signing).
     pub fn accepted(&self) -> impl Iterator<Item = &[u8; 32]> {
         [Some(&*self.key), self.other()].into_iter().flatten()
     }
@@ -157,10 +159,10 @@ impl fmt::Debug for MasterKey {
 }
 
 impl MasterKey {
-    /// From 64 hex digits; `source` says in an error where they came from.
+    /// Parses 64 hex digits. An error names their `source`.
     ///
     /// # Errors
-    /// It is something else.
+    /// If the text is anything else.
     pub fn from_hex(text: &str, source: &str) -> Result<Self, MasterKeyError> {
         let malformed = || MasterKeyError::Malformed(source.to_owned());
         let text = text.trim().as_bytes();
@@ -174,7 +176,7 @@ impl MasterKey {
         Ok(Self { key, other: None })
     }
 
-    /// The same, accepting what was made with `other`, too.
+    /// Returns this key, which also accepts secrets and signatures that were created with `other`.
     #[must_use]
     pub fn accepting(self, other: &Self) -> Self {
         Self {
@@ -183,26 +185,27 @@ impl MasterKey {
         }
     }
 
-    /// Without the other key.
+    /// Returns this key without the other accepted key.
     #[must_use]
-    pub fn alone(&self) -> Self {
+    pub fn without_other(&self) -> Self {
         Self {
             key: self.key.clone(),
             other: None,
         }
     }
 
-    /// What the keys that are accepted are told apart by, the one that seals first: it says nothing of them.
+    /// Returns the fingerprints of the accepted keys, which reveal nothing about them. The first one is that of the key that
+    /// encrypts.
     #[must_use]
-    pub fn checks(&self) -> Vec<String> {
-        let derived = self.derive(purpose::CHECKS);
-        derived.accepted().map(|check| HEXLOWER.encode(&check[..8])).collect()
+    pub fn fingerprints(&self) -> Vec<String> {
+        let derived = self.derive(purpose::FINGERPRINTS);
+        derived.accepted().map(|key| HEXLOWER.encode(&key[..8])).collect()
     }
 
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
-    /// The operating system gives no random bytes.
+    /// If the operating system does not provide random bytes.
     pub fn generate() -> Result<Self, MasterKeyError> {
         let mut key = Zeroizing::new([0; 32]);
         rand::rngs::OsRng
@@ -211,12 +214,12 @@ impl MasterKey {
         Ok(Self { key, other: None })
     }
 
-    /// Encrypts a partner's secret with XChaCha20-Poly1305 under a fresh random nonce, the key id as associated data: the
-    /// columns `secret_nonce` and `secret_ciphertext` of `api_keys`.
+    /// Encrypts a partner's secret with XChaCha20-Poly1305 under a new random nonce, with the key ID as associated data. Returns
+    /// the columns `secret_nonce` and `secret_ciphertext` of `api_keys`.
     ///
     /// # Errors
-    /// The operating system gives no random bytes.
-    pub fn seal(&self, key_id: &str, secret: &Secret) -> Result<([u8; NONCE_LENGTH], Vec<u8>), MasterKeyError> {
+    /// If the operating system does not provide random bytes.
+    pub fn encrypt(&self, key_id: &str, secret: &Secret) -> Result<([u8; NONCE_LENGTH], Vec<u8>), MasterKeyError> {
         let mut nonce = [0; NONCE_LENGTH];
         rand::rngs::OsRng
             .try_fill_bytes(&mut nonce)
@@ -227,18 +230,18 @@ impl MasterKey {
         };
         let ciphertext = cipher(&self.key)
             .encrypt(XNonce::from_slice(&nonce), payload)
-            .map_err(|_| MasterKeyError::Seal)?;
+            .map_err(|_| MasterKeyError::Encrypt)?;
         Ok((nonce, ciphertext))
     }
 
-    /// Decrypts what [`MasterKey::seal`] made for the same key id.
+    /// Decrypts a secret that [`MasterKey::encrypt`] encrypted for the same key ID.
     ///
     /// # Errors
-    /// Another master key, another key id, or altered bytes.
-    pub fn open(&self, key_id: &str, nonce: &[u8], ciphertext: &[u8]) -> Result<Secret, MasterKeyError> {
-        let refused = || MasterKeyError::Open(key_id.to_owned());
+    /// If the master key or the key ID differs, or the bytes were altered.
+    pub fn decrypt(&self, key_id: &str, nonce: &[u8], ciphertext: &[u8]) -> Result<Secret, MasterKeyError> {
+        let failed = || MasterKeyError::Decrypt(key_id.to_owned());
         if nonce.len() != NONCE_LENGTH {
-            return Err(refused());
+            return Err(failed());
         }
         let nonce = XNonce::from_slice(nonce);
         let keys = [Some(&self.key), self.other.as_ref()];
@@ -252,15 +255,15 @@ impl MasterKey {
                 };
                 cipher(key).decrypt(nonce, payload).ok()
             })
-            .ok_or_else(refused)?;
+            .ok_or_else(failed)?;
         let plain = Zeroizing::new(plain);
         str::from_utf8(&plain)
             .ok()
             .and_then(|text| text.parse().ok())
-            .ok_or_else(refused)
+            .ok_or_else(failed)
     }
 
-    /// The key for a [`purpose`]: HMAC-SHA256 of its label under the master key.
+    /// Derives the key for a [`purpose`]: HMAC-SHA256 of its label under the master key.
     #[must_use]
     pub fn derive(&self, label: &str) -> Derived {
         Derived {
@@ -275,11 +278,11 @@ fn derived(key: &[u8; 32], label: &str) -> Zeroizing<[u8; 32]> {
 }
 
 fn cipher(key: &[u8; 32]) -> XChaCha20Poly1305 {
-    // A key of its own, too: the master key itself only ever derives.
+    // Encryption uses a derived key as well: the master key itself is used only for derivation.
     XChaCha20Poly1305::new((&*derived(key, "partner-api/secrets/v1")).into())
 }
 
-/// A master key of the tests.
+/// A master key for tests.
 #[cfg(test)]
 const HEX: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F";
 
@@ -293,31 +296,31 @@ mod tests {
 
     /// KEY-2
     #[test]
-    fn a_sealed_secret_opens_only_with_its_key_its_key_id_and_unaltered() {
+    fn a_secret_is_decrypted_only_unaltered_and_with_its_master_key_and_key_id() {
         let key = MasterKey::from_hex(HEX, "the test").unwrap();
-        let (nonce, sealed) = key.seal("vip_test_A", &secret()).unwrap();
-        assert!(!sealed.windows(8).any(|window| window == b"ABCDEFGH"));
+        let (nonce, ciphertext) = key.encrypt("vip_test_A", &secret()).unwrap();
+        assert!(!ciphertext.windows(8).any(|window| window == b"ABCDEFGH"));
         assert_eq!(
-            key.open("vip_test_A", &nonce, &sealed).unwrap().expose(),
+            key.decrypt("vip_test_A", &nonce, &ciphertext).unwrap().expose(),
             secret().expose()
         );
 
-        let (other_nonce, other_sealed) = key.seal("vip_test_A", &secret()).unwrap();
-        assert!(nonce != other_nonce && sealed != other_sealed);
+        let (other_nonce, other_ciphertext) = key.encrypt("vip_test_A", &secret()).unwrap();
+        assert!(nonce != other_nonce && ciphertext != other_ciphertext);
 
         let other_key = MasterKey::generate().unwrap();
-        let mut altered = sealed.clone();
+        let mut altered = ciphertext.clone();
         altered[0] ^= 1;
-        assert!(other_key.open("vip_test_A", &nonce, &sealed).is_err());
-        assert!(key.open("vip_test_B", &nonce, &sealed).is_err());
-        assert!(key.open("vip_test_A", &other_nonce, &sealed).is_err());
-        assert!(key.open("vip_test_A", &nonce[1..], &sealed).is_err());
-        assert!(key.open("vip_test_A", &nonce, &altered).is_err());
-        assert!(key.open("vip_test_A", &nonce, &[]).is_err());
+        assert!(other_key.decrypt("vip_test_A", &nonce, &ciphertext).is_err());
+        assert!(key.decrypt("vip_test_B", &nonce, &ciphertext).is_err());
+        assert!(key.decrypt("vip_test_A", &other_nonce, &ciphertext).is_err());
+        assert!(key.decrypt("vip_test_A", &nonce[1..], &ciphertext).is_err());
+        assert!(key.decrypt("vip_test_A", &nonce, &altered).is_err());
+        assert!(key.decrypt("vip_test_A", &nonce, &[]).is_err());
     }
 
     #[test]
-    fn each_purpose_has_a_key_of_its_own_that_stays_the_same() {
+    fn each_purpose_has_a_different_and_reproducible_key() {
         let key = MasterKey::from_hex(HEX, "the test").unwrap();
         let of = |key: &MasterKey, label| *key.derive(label).signing();
         assert_eq!(of(&key, purpose::CURSORS), of(&key, purpose::CURSORS));
@@ -329,26 +332,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_with_the_other_key_is_accepted_and_nothing_new_is_made_with_it() {
+    fn the_other_key_decrypts_and_verifies_but_does_not_encrypt_or_sign() {
         let (old, new) = (MasterKey::generate().unwrap(), MasterKey::generate().unwrap());
-        let (nonce, sealed) = old.seal("vip_test_A", &secret()).unwrap();
-        assert!(new.open("vip_test_A", &nonce, &sealed).is_err());
+        let (nonce, ciphertext) = old.encrypt("vip_test_A", &secret()).unwrap();
+        assert!(new.decrypt("vip_test_A", &nonce, &ciphertext).is_err());
         let both = new.clone().accepting(&old);
         assert_eq!(
-            both.open("vip_test_A", &nonce, &sealed).unwrap().expose(),
+            both.decrypt("vip_test_A", &nonce, &ciphertext).unwrap().expose(),
             secret().expose()
         );
-        let (nonce, sealed) = both.seal("vip_test_A", &secret()).unwrap();
-        assert!(old.open("vip_test_A", &nonce, &sealed).is_err());
-        assert!(new.open("vip_test_A", &nonce, &sealed).is_ok());
-        assert_eq!(both.checks(), [new.checks(), old.checks()].concat());
+        let (nonce, ciphertext) = both.encrypt("vip_test_A", &secret()).unwrap();
+        assert!(old.decrypt("vip_test_A", &nonce, &ciphertext).is_err());
+        assert!(new.decrypt("vip_test_A", &nonce, &ciphertext).is_ok());
+        assert_eq!(both.fingerprints(), [new.fingerprints(), old.fingerprints()].concat());
         let links = both.derive(purpose::LINKS);
         assert_eq!(links.signing(), new.derive(purpose::LINKS).signing());
         assert_eq!(links.accepted().nth(1), Some(old.derive(purpose::LINKS).signing()));
     }
 
     #[test]
-    fn a_malformed_key_is_refused_without_being_repeated() {
+    fn the_error_for_a_malformed_key_does_not_contain_the_key() {
         for text in [
             "",
             "00",

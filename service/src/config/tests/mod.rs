@@ -51,6 +51,10 @@ fn defaults_are_as_documented() {
         serde_json::to_value(config.options.internal_listen).unwrap(),
         "127.0.0.1:9464"
     );
+    assert_eq!(
+        serde_json::to_value(config.options.inspectors_listen).unwrap(),
+        "127.0.0.1:9466"
+    );
     assert_eq!((&config.options.public_url, &config.tls), (&None, &None));
     assert_eq!(config.options.public_report_url, None);
     assert_eq!(config.options.environment, Environment::Test);
@@ -93,7 +97,7 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
             ("PARTNER_API_POOL_SIZE", "2"),
             ("PARTNER_API_IP_LIMIT", "2"),
             ("PARTNER_API_BODY_TIMEOUT", "2s"),
-            // Set but empty: not set.
+            // An empty variable counts as unset.
             ("PARTNER_API_KEY_PREFIX", ""),
         ])
     };
@@ -110,6 +114,7 @@ fn every_option_is_understood_in_all_three_layers() {
     let text = r#"
         listen = "[::1]:9000"
         internal_listen = "off"
+        inspectors_listen = "off"
         public_url = "https://api.example.org/"
         public_report_url = "https://reports.example/{slug}"
         tls_certificate = "/etc/tls.crt"
@@ -168,7 +173,7 @@ fn every_option_is_understood_in_all_three_layers() {
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     let from_environment = Config::resolve(none(), environment(&variables), none()).unwrap();
-    // The debug text of hidden values does not tell them apart, so these are compared by themselves.
+    // The debug output redacts hidden values, so these are compared separately.
     assert_eq!(format!("{from_file:?}"), format!("{from_environment:?}"));
     assert_eq!(from_file.database, from_environment.database);
     assert_eq!(from_file.read_database, from_environment.read_database);
@@ -189,7 +194,7 @@ fn every_option_is_understood_in_all_three_layers() {
     assert_eq!(format!("{from_file:?}"), format!("{from_flags:?}"));
     assert_eq!(from_file.options.public_url.as_deref(), Some("https://api.example.org"));
     let known = Layer::augment_args(clap::Command::new("x")).get_arguments().count();
-    // All flags but storage_dir, which excludes the bucket; and the one secret that is no flag.
+    // All flags except storage_dir, which excludes the bucket, plus the secret that has no flag.
     assert_eq!(table.len(), known - 1 + 1);
 }
 
@@ -240,7 +245,7 @@ fn the_master_key_follows_the_layers_too() {
 }
 
 #[test]
-fn standbys_are_those_of_a_database_elsewhere_and_have_a_bound() {
+fn standbys_require_a_database_url_and_a_minimum_lag() {
     let with = |rest: &str| file(&format!("database_url = 'postgresql://u@h/d'\n{rest}"));
     let read = |rest: &str| Config::resolve(none(), none(), with(rest)).unwrap().read_database;
     assert_eq!(read(""), None);
@@ -273,7 +278,7 @@ fn help_shows_each_options_variable_and_default() {
 
 /// REP-20
 #[test]
-fn the_address_of_public_reports_is_checked_at_the_start_and_can_be_taken_away() {
+fn the_url_of_public_reports_is_checked_at_startup_and_can_be_removed() {
     let of = |text: &str| Layer::from_toml(&format!("public_report_url = '{text}'"));
     for (text, address) in [
         ("https://reports.example/{slug}", Some("https://reports.example/{slug}")),
@@ -283,10 +288,10 @@ fn the_address_of_public_reports_is_checked_at_the_start_and_can_be_taken_away()
         assert_eq!(config.options.public_report_url.unwrap().address(), address);
     }
     for wrong in ["https://reports.example/", "reports.example/{slug}", ""] {
-        let told = of(wrong).unwrap_err();
+        let message = of(wrong).unwrap_err();
         assert!(
-            told.contains("line 1") && told.contains("https://reports.example/{slug}"),
-            "{told}"
+            message.contains("line 1") && message.contains("https://reports.example/{slug}"),
+            "{message}"
         );
     }
 }

@@ -16,7 +16,7 @@ fn an_unknown_key_in_the_file_is_named_with_its_line_and_the_known_ones() {
 }
 
 #[test]
-fn a_bad_value_in_the_file_is_told_without_showing_other_lines() {
+fn a_bad_value_in_the_file_is_reported_without_showing_other_lines() {
     for (text, part) in [
         ("listen = 'nowhere'", "line 1: invalid socket address"),
         (
@@ -60,7 +60,7 @@ fn a_bad_variable_is_named_and_its_value_is_not_shown() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused_by_name() {
+fn invalid_options_are_rejected_by_name() {
     for (text, parts) in [
         ("pool_size = 0", ["--pool-size", "1 to 1000"]),
         ("key_prefix = 'VIP'", ["--key-prefix", "a-z and 0-9"]),
@@ -114,7 +114,7 @@ fn options_that_make_no_sense_are_refused_by_name() {
 }
 
 #[test]
-fn a_password_in_a_flag_is_refused() {
+fn a_password_in_a_flag_is_rejected() {
     for option in ["database-url", "read-database-url"] {
         let flag = format!("--{option}");
         let message = error(

@@ -1,4 +1,4 @@
-//! The sample configuration, `deploy/partner-api.toml`. `RECORD=1` writes it anew.
+//! The sample configuration, `deploy/partner-api.toml`. `RECORD=1` regenerates it.
 
 use clap::{Args, Command};
 
@@ -66,7 +66,7 @@ fn the_sample_lists_every_option() {
     let committed = fs::read_to_string(&path).unwrap();
     assert_eq!(
         committed, sample,
-        "deploy/partner-api.toml is out of date; write it anew with RECORD=1"
+        "deploy/partner-api.toml is out of date; regenerate it with RECORD=1"
     );
 
     let values: String = sample

@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/health` (SVC-6, KEY-9): no database query, and it answers while the database is down.
+//! `GET /api/v1/partner/health` (SVC-6, KEY-9). It uses no database, so it responds while the database is down.
 
 use chrono::SubsecRound;
 
@@ -8,7 +8,7 @@ use crate::gateway::Caller;
 use crate::generated::responses::GetHealthResponse;
 use crate::generated::types::{Environment, Health};
 
-/// Answers who called, where, and the server's time.
+/// Returns the caller's partner, the environment, and the server's time.
 ///
 /// # Errors
 /// None.
@@ -20,7 +20,7 @@ pub async fn handle(context: &Context, caller: &Caller) -> Result<GetHealthRespo
             partner_api_signing::Environment::Test => Environment::Test,
             partner_api_signing::Environment::Live => Environment::Live,
         },
-        // To the microsecond, as all times are that the service answers (REQ-18).
+        // In microseconds, like all times of the API (REQ-18).
         server_time: chrono::Utc::now().trunc_subsecs(6),
     }))
 }

@@ -12,12 +12,11 @@ use crate::generated::types::{
     BranchRef, GetInspectionHeaders, GetInspectionPath, Inspection, Links, OrganizationRef, Package, Pricing, Snapshot,
 };
 
-/// Answers one report, its personal data as the organisation's `pii_mode` allows; nothing but that it is the same if the
-/// caller has it.
+/// Returns one report, with personal data as the organization's `pii_mode` allows, or 304 if the caller has the current version.
 ///
 /// # Errors
-/// `not_found`, always with the same message, for a report that does not exist, is not granted or is not visible to
-/// partners; `service_unavailable` when the database is out of reach.
+/// `not_found`, always with the same message, for a report that does not exist, is not granted or is not visible to partners;
+/// `service_unavailable` if the database is unavailable.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -31,7 +30,7 @@ pub async fn handle(
         .ok_or_else(not_found)?;
     let body = inspection(detail, context.public_url.as_str());
     let tag = tag(&body)?;
-    Ok(match tag.is_known(headers.if_none_match.as_deref()) {
+    Ok(match tag.matches(headers.if_none_match.as_deref()) {
         true => GetInspectionResponse::Status304 {
             e_tag: tag.into_header(),
         },
@@ -71,13 +70,13 @@ fn inspection(detail: Detail, public_url: &str) -> Inspection {
         },
         status: detail.status.into(),
         package: Package {
-            name: detail.package_name,
+            name: mode.text(detail.package_name),
             base_price_try: detail.package_base_price,
         },
         pricing: Pricing {
             base_price_try: detail.base_price,
             discount_percent: detail.discount_percent,
-            discount_name: detail.discount_name,
+            discount_name: mode.text(detail.discount_name),
             final_price_try: detail.final_price,
             payment_type: detail.payment_type,
             currency: detail.currency,
@@ -115,11 +114,11 @@ mod tests {
             branch_id: Uuid::from_u128(3),
             branch_name: "Merkez".to_owned(),
             branch_city: "Ankara".to_owned(),
-            package_name: "Tam".to_owned(),
+            package_name: "Tam 0532 123 45 67".to_owned().into(),
             package_base_price: Decimal::new(300_000, 2),
             base_price: Decimal::new(300_000, 2),
             discount_percent: Decimal::new(1000, 2),
-            discount_name: "Yaz".to_owned(),
+            discount_name: "Yaz 0532 123 45 67".to_owned().into(),
             final_price: Decimal::new(270_000, 2),
             payment_type: "CARD".to_owned(),
             currency: "TRY".to_owned(),
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_absolute_whether_or_not_the_base_ends_in_a_slash() {
+    fn links_are_absolute_whether_or_not_the_base_url_ends_with_a_slash() {
         for base in ["https://partner.example", "https://partner.example/"] {
             let links = inspection(detail(PiiMode::Full), base).links;
             let id = Uuid::from_u128(1);
@@ -165,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn no_personal_data_leaves_a_report_in_the_modes_that_hide_it() {
+    fn modes_that_hide_personal_data_remove_it_from_a_report() {
         for mode in [PiiMode::None, PiiMode::Masked] {
-            let answer = serde_json::to_string(&inspection(detail(mode), "http://localhost")).unwrap();
+            let response = serde_json::to_string(&inspection(detail(mode), "http://localhost")).unwrap();
             for hidden in [
                 "34ABC123",
                 "34 ABC 123",
@@ -175,21 +174,21 @@ mod tests {
                 "0532 123 45 67",
                 "12345678901",
             ] {
-                assert!(!answer.contains(hidden), "{mode:?} {hidden}");
+                assert!(!response.contains(hidden), "{mode:?} {hidden}");
             }
         }
-        let answer = serde_json::to_string(&inspection(detail(PiiMode::Full), "http://localhost")).unwrap();
+        let response = serde_json::to_string(&inspection(detail(PiiMode::Full), "http://localhost")).unwrap();
         for shown in ["34 ABC 123", "WVWZZZ1JZ3W386752", "0532 123 45 67", "12345678901"] {
-            assert!(answer.contains(shown), "{shown}");
+            assert!(response.contains(shown), "{shown}");
         }
     }
 
     /// REP-9
     #[test]
     fn amounts_keep_their_two_decimals() {
-        let answer = serde_json::to_value(inspection(detail(PiiMode::None), "http://localhost")).unwrap();
-        assert_eq!(answer["pricing"]["final_price_try"], "2700.00");
-        assert_eq!(answer["pricing"]["discount_percent"], "10.00");
-        assert_eq!(answer["package"]["base_price_try"], "3000.00");
+        let response = serde_json::to_value(inspection(detail(PiiMode::None), "http://localhost")).unwrap();
+        assert_eq!(response["pricing"]["final_price_try"], "2700.00");
+        assert_eq!(response["pricing"]["discount_percent"], "10.00");
+        assert_eq!(response["package"]["base_price_try"], "3000.00");
     }
 }

@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/inspections/{id}/forms`: a report's forms, templates merged with answers (REP-6).
+//! `GET /api/v1/partner/inspections/{id}/forms`: a report's forms with the points of their templates and the answers (REP-6).
 
 use partner_api_domain::id;
 use partner_api_domain::privacy::PiiMode;
@@ -16,11 +16,11 @@ const NOT_CHECKED: (&str, &str) = ("NOT_CHECKED", "Kontrol edilmedi");
 /// The severity of a point without an answer.
 const NO_SEVERITY: &str = "NONE";
 
-/// Answers a report's forms in the report's order, with all points of their templates; none is an empty array. Nothing but
-/// that they are the same if the caller has them.
+/// Returns a report's forms in the report's order, with all points of their templates, or 304 if the caller has the current version.
+/// The array is empty if there are no forms.
 ///
 /// # Errors
-/// `not_found` exactly as for the report itself; `service_unavailable` when the database is out of reach.
+/// `not_found` as for the report itself; `service_unavailable` if the database is unavailable.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -39,7 +39,7 @@ pub async fn handle(
         forms,
     };
     let tag = tag(&body)?;
-    Ok(match tag.is_known(headers.if_none_match.as_deref()) {
+    Ok(match tag.matches(headers.if_none_match.as_deref()) {
         true => GetInspectionFormsResponse::Status304 {
             e_tag: tag.into_header(),
         },

@@ -1,12 +1,11 @@
-//! `GET /api/v1/partner/inspections/{id}/pdf`: the report as the customer sees it, streamed from storage
-//! (REP-8).
+//! `GET /api/v1/partner/inspections/{id}/pdf`: the report as the customer sees it, streamed from the storage (REP-8).
 
 use std::time::Duration;
 
 use partner_api_domain::etag::ETag;
 use partner_api_domain::id;
 use partner_api_store::connection::Connection;
-use partner_api_store::inspections::{self, OfPdf, Pdf};
+use partner_api_store::inspections::{self, Pdf, PdfLookup};
 use partner_api_store::renderings;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -20,17 +19,17 @@ use crate::generated::types::{GetInspectionPdfHeaders, GetInspectionPdfPath};
 use crate::request_log::Reason;
 use crate::storage::StorageError;
 
-/// After how long a partner asks again for what is being rendered: a renderer looks for work every second.
-const RENDERED_AFTER: Duration = Duration::from_secs(2);
+/// The `Retry-After` while a PDF is rendered. Renderers poll for work every second.
+const RENDERING_TIME: Duration = Duration::from_secs(2);
 
-/// What is encoded in an extended value (RFC 8187).
+/// The characters to encode in an extended value (RFC 8187).
 const EXTENDED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
-/// Answers the PDF of a published report that has its public slug; nothing but that it is the same if the caller has it.
+/// Returns the PDF of a published report with a public slug, or 304 if the caller has the current version.
 ///
 /// # Errors
-/// `not_found` when there is no such report, or it has no PDF: of a report that the partner sees, which of the two;
-/// `service_unavailable` while it is rendered, and when the database or the storage is out of reach.
+/// `not_found` for a report that does not exist or has no PDF; the message distinguishes the two if the partner may see the report.
+/// `service_unavailable` while the PDF is rendered, and if the database or the storage is unavailable.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -40,21 +39,21 @@ pub async fn handle(
     let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.db(caller).await?;
     let pdf = match inspections::pdf(&client, caller.grants(), id).await? {
-        OfPdf::Some(pdf) => pdf,
-        OfPdf::None => {
+        PdfLookup::Some(pdf) => pdf,
+        PdfLookup::None => {
             return Err(ApiError::not_found(
-                "this report has no PDF; only published reports with their public link have one",
+                "this report has no PDF; only published reports with a public link have one",
             ));
         }
-        OfPdf::Unseen => return Err(not_found()),
+        PdfLookup::ReportNotVisible => return Err(not_found()),
     };
     let Some(key) = pdf.current_key() else {
-        return Err(rendered_later(&client, &pdf).await);
+        return Err(request_rendering(&client, &pdf).await);
     };
-    // A slow reader must not hold a connection of the pool.
+    // A slow client must not occupy a connection of the pool.
     drop(client);
     let tag = ETag::of_name(key);
-    if tag.is_known(headers.if_none_match.as_deref()) {
+    if tag.matches(headers.if_none_match.as_deref()) {
         return Ok(GetInspectionPdfResponse::Status304 {
             e_tag: tag.into_header(),
         });
@@ -62,8 +61,8 @@ pub async fn handle(
     let object = match context.storage.stream(key).await {
         Ok(object) => object,
         Err(StorageError::NotFound(_)) => {
-            tracing::error!(report = %pdf.report(), "the storage has lost a PDF; it is rendered again");
-            return Err(rendered_later(&context.db(caller).await?, &pdf).await);
+            tracing::error!(report = %pdf.report(), "a PDF is missing from the storage; rendering it again");
+            return Err(request_rendering(&context.db(caller).await?, &pdf).await);
         }
         Err(error) => return Err(storage_failed(&error)),
     };
@@ -74,13 +73,13 @@ pub async fn handle(
     })
 }
 
-/// The file's name as `Content-Disposition` has it: plain where it can be, and as UTF-8 where it holds anything else
+/// Returns the `Content-Disposition` for a file named by its report number. A number that is not plain ASCII is also sent as UTF-8
 /// (RFC 6266).
 fn attachment(report_number: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | ' ');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     let plain: String = report_number
         .chars()
-        .map(|it| if is_plain(it) { it } else { '_' })
+        .map(|c| if is_plain(c) { c } else { '_' })
         .collect();
     if plain == report_number {
         return format!("attachment; filename=\"{plain}.pdf\"");
@@ -89,14 +88,14 @@ fn attachment(report_number: &str) -> String {
     format!("attachment; filename=\"{plain}.pdf\"; filename*=UTF-8''{encoded}.pdf")
 }
 
-/// Has the PDF rendered, and the answer until it is.
-async fn rendered_later(client: &Connection, pdf: &Pdf) -> ApiError {
-    if let Err(error) = renderings::ask(client, pdf).await {
-        // The partner's next request asks again.
-        tracing::warn!(report = %pdf.report(), %error, "a PDF could not be asked for");
+/// Requests the rendering of a PDF, and returns the error to send until it is rendered.
+async fn request_rendering(client: &Connection, pdf: &Pdf) -> ApiError {
+    if let Err(error) = renderings::request(client, pdf).await {
+        // The partner's next request tries again.
+        tracing::warn!(report = %pdf.report(), %error, "failed to request the rendering of a PDF");
     }
     ApiError {
-        retry_after: Some(RENDERED_AFTER),
+        retry_after: Some(RENDERING_TIME),
         reason: Some(Reason::PdfNotReady),
         ..ApiError::new(
             ErrorCode::ServiceUnavailable,
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_called_by_its_report_and_nothing_in_a_number_breaks_out_of_its_quotes() {
+    fn a_file_is_named_by_its_report_number_which_cannot_break_out_of_the_quotes() {
         for (number, header) in [
             ("ANK-2026-000482", "attachment; filename=\"ANK-2026-000482.pdf\""),
             (

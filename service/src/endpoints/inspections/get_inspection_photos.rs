@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/inspections/{id}/photos`: a report's photos, behind presigned links (REP-7).
+//! `GET /api/v1/partner/inspections/{id}/photos`: a report's photos with presigned links (REP-7).
 
 use partner_api_domain::id;
 use partner_api_domain::privacy::PiiMode;
@@ -12,10 +12,10 @@ use crate::generated::responses::GetInspectionPhotosResponse;
 use crate::generated::types::{GetInspectionPhotosPath, InspectionPhotos, Photo};
 use crate::storage::{LINK_LIFETIME, PresignedUrl};
 
-/// Answers the photos that partners see, in the report's order; none is an empty array.
+/// Returns the photos that partners may see, in the report's order. The array is empty if there are none.
 ///
 /// # Errors
-/// `not_found` exactly as for the report itself; `service_unavailable` when the database is out of reach.
+/// `not_found` as for the report itself; `service_unavailable` if the database is unavailable.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -39,21 +39,21 @@ pub async fn handle(
 
 async fn photo(context: &Context, photo: photos::Photo, mode: PiiMode) -> Result<Photo, ApiError> {
     let link = link(context, &photo.object_key).await?;
-    let thumb = match &photo.thumb_object_key {
+    let thumbnail = match &photo.thumb_object_key {
         None => None,
         Some(key) => Some(self::link(context, key).await?),
     };
-    // One time for both links: the earlier, should a second have passed between them.
-    let expires_at = thumb
+    // Both links have one expiry time: the earlier one, if they were signed in different seconds.
+    let expires_at = thumbnail
         .as_ref()
-        .map_or(link.expires_at, |thumb| thumb.expires_at.min(link.expires_at));
+        .map_or(link.expires_at, |thumbnail| thumbnail.expires_at.min(link.expires_at));
     Ok(Photo {
         id: photo.id,
         kind: photo.kind,
         point_code: photo.point_code,
         caption: photo.caption.map(|caption| mode.text(caption)),
         url: link.url,
-        thumb_url: thumb.map(|thumb| thumb.url),
+        thumb_url: thumbnail.map(|thumbnail| thumbnail.url),
         expires_at,
         mime_type: photo.mime_type,
         size_bytes: photo.size_bytes,

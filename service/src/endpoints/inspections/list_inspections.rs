@@ -1,11 +1,11 @@
-//! `GET /api/v1/partner/inspections`: the reports open to the partner, in pages: newest first, or by their changes (REP-3,
-//! REP-11, REP-14).
+//! `GET /api/v1/partner/inspections`: the reports granted to the partner in pages, newest first or by their changes (REP-3, REP-11,
+//! REP-14).
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use codegen_runtime::{Fault, Faults};
-use partner_api_domain::cursor::{CursorSealer, FilterDigest};
+use codegen_runtime::{ValidationError, ValidationErrors};
+use partner_api_domain::cursor::{CursorCodec, FilterDigest};
 use partner_api_domain::grants::Grants;
 use partner_api_domain::id;
 use partner_api_store::inspections::{self, ListFilter, ListItem, ListPage};
@@ -17,17 +17,17 @@ use crate::gateway::Caller;
 use crate::generated::responses::ListInspectionsResponse;
 use crate::generated::types::{InspectionList, InspectionListItem, ListInspectionsQuery, Page};
 
-/// Lists a page of reports. Filters that name what is not open to the partner give an empty list.
+/// Returns a page of reports. The list is empty if a filter names an organization or branch that is not granted to the partner.
 ///
 /// # Errors
-/// `invalid_request` for a range that ends before it begins and for a cursor of another partner, of other filters or of
-/// no list at all; `service_unavailable` when the database is out of reach.
+/// `invalid_request` for a range that ends before it begins, and for a cursor that was not issued to this partner for these
+/// filters; `service_unavailable` if the database is unavailable.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
     query: ListInspectionsQuery,
 ) -> Result<ListInspectionsResponse, ApiError> {
-    in_order([
+    check_order([
         (
             ("published_from", query.published_from),
             ("published_to", query.published_to),
@@ -37,11 +37,11 @@ pub async fn handle(
     ])?;
     let partner = caller.key().partner.id;
     let digest = digest(&query);
-    let cursors = CursorSealer::new(context.cursor_key.signing(), context.cursor_key.other());
+    let cursors = CursorCodec::new(context.cursor_key.signing(), context.cursor_key.other());
     let after = match &query.cursor {
         None => None,
-        Some(cursor) => Some(cursors.open(partner, digest, cursor).map_err(|_| {
-            ApiError::invalid_request(Fault::of_parameter(
+        Some(cursor) => Some(cursors.decode(partner, digest, cursor).map_err(|_| {
+            ApiError::invalid_request(ValidationError::of_parameter(
                 "cursor",
                 "was not issued to this partner for these filters; return page.next_cursor unchanged, with the same \
                  filters, or leave it out to begin with the first page",
@@ -61,7 +61,7 @@ pub async fn handle(
         }
         _ => ListPage::default(),
     };
-    let next_cursor = page.next.map(|next| cursors.seal(partner, digest, next));
+    let next_cursor = page.next.map(|next| cursors.encode(partner, digest, next));
     Ok(ListInspectionsResponse::Ok(InspectionList {
         page: Page {
             has_more: next_cursor.is_some(),
@@ -71,20 +71,20 @@ pub async fn handle(
     }))
 }
 
-/// The beginning or the end of a range, and the parameter that says it.
+/// A parameter and the bound of a range that it sets.
 type Bound = (&'static str, Option<DateTime<Utc>>);
 
-/// Refuses ranges that end before they begin.
-fn in_order(ranges: impl IntoIterator<Item = (Bound, Bound)>) -> Result<(), ApiError> {
+/// Rejects ranges that end before they begin.
+fn check_order(ranges: impl IntoIterator<Item = (Bound, Bound)>) -> Result<(), ApiError> {
     let reversed = ranges.into_iter().filter_map(|(from, to)| {
         let is_reversed = from.1? > to.1?;
         let message = format!("is later than {}: a range must not end before it begins", to.0);
-        is_reversed.then(|| Fault::of_parameter(from.0, message))
+        is_reversed.then(|| ValidationError::of_parameter(from.0, message))
     });
-    Faults::of(reversed).map_or(Ok(()), |faults| Err(ApiError::invalid_request(faults)))
+    ValidationErrors::of(reversed).map_or(Ok(()), |errors| Err(ApiError::invalid_request(errors)))
 }
 
-/// The filters that a cursor is bound to: all but the page's size, in one form however they were written.
+/// Returns the digest of the filters that a cursor is bound to: all but the page size, in normalized form.
 fn digest(query: &ListInspectionsQuery) -> FilterDigest {
     let time = |time: Option<DateTime<Utc>>| time.map(|time| time.to_rfc3339());
     FilterDigest::of([
@@ -102,8 +102,8 @@ fn digest(query: &ListInspectionsQuery) -> FilterDigest {
     ])
 }
 
-/// The part of the grants and the filter that a request asks for; `None` when it asks for what is not open to the partner,
-/// or an id in it cannot name anything.
+/// Returns the grants and the filter of a query. Returns `None` if it names an organization that is not granted, or contains a
+/// malformed ID.
 fn narrowed<'g>(grants: &'g Grants, query: &ListInspectionsQuery) -> Option<(Cow<'g, Grants>, ListFilter)> {
     let grants = match &query.organization_id {
         None => Cow::Borrowed(grants),
@@ -135,7 +135,7 @@ fn item(row: ListItem) -> InspectionListItem {
         organization_id: row.organization_id,
         branch_id: row.branch_id,
         status: row.status.into(),
-        package_name: row.package_name,
+        package_name: row.pii_mode.text(row.package_name),
         overall_score: row.overall_score,
         final_price_try: row.final_price,
         vehicle: vehicle(row.vehicle, row.pii_mode),
@@ -175,17 +175,17 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_ends_before_it_begins_is_refused_with_both_names() {
+    fn a_range_that_ends_before_it_begins_is_rejected_with_both_names() {
         let (early, late) = (DateTime::UNIX_EPOCH, Utc::now());
-        let error = in_order([(("created_from", Some(late)), ("created_to", Some(early)))]).unwrap_err();
+        let error = check_order([(("created_from", Some(late)), ("created_to", Some(early)))]).unwrap_err();
         assert!(error.message.contains("created_from") && error.message.contains("created_to"));
-        assert!(in_order([(("created_from", Some(early)), ("created_to", Some(late)))]).is_ok());
-        assert!(in_order([(("created_from", Some(late)), ("created_to", Some(late)))]).is_ok());
-        assert!(in_order([(("created_from", Some(late)), ("created_to", None))]).is_ok());
+        assert!(check_order([(("created_from", Some(early)), ("created_to", Some(late)))]).is_ok());
+        assert!(check_order([(("created_from", Some(late)), ("created_to", Some(late)))]).is_ok());
+        assert!(check_order([(("created_from", Some(late)), ("created_to", None))]).is_ok());
     }
 
     #[test]
-    fn an_organization_that_is_not_open_gives_nothing() {
+    fn an_organization_that_is_not_granted_gives_nothing() {
         let asking = |organization: u128| ListInspectionsQuery {
             organization_id: Some(Uuid::from_u128(organization).to_string()),
             ..query()
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_id_names_nothing() {
+    fn a_malformed_id_matches_nothing() {
         for text in ["", "x", "0197C2A4-6F00-7D33-8E4F-5A6B7C8D9E0F"] {
             let by_organization = ListInspectionsQuery {
                 organization_id: Some(text.to_owned()),

@@ -1,4 +1,4 @@
-//! Inspection reports: the list, and one report with what belongs to it.
+//! Inspection reports: the list, and the parts of one report.
 
 pub mod get_inspection;
 pub mod get_inspection_forms;
@@ -16,34 +16,34 @@ use crate::generated::types::{self, InspectionStatus};
 use crate::request_log::Reason;
 use crate::storage::StorageError;
 
-/// The one answer for a report that does not exist, is not granted, or is in a status that partners do not see.
+/// Returns the error for a report that does not exist, is not granted, or is not visible to partners.
 fn not_found() -> ApiError {
     ApiError::not_found("no such inspection")
 }
 
-/// The answer when what the database names cannot be had from the storage; the cause is logged here.
+/// Returns the error for an object that cannot be read from the storage, and logs the cause.
 fn storage_failed(error: &StorageError) -> ApiError {
     match error {
         StorageError::Store(_) => {
-            tracing::warn!(%error, "the storage is unavailable");
+            tracing::warn!(%error, "the object storage is unavailable");
             ApiError::unavailable(Reason::StorageUnavailable)
         }
         _ => {
-            tracing::error!(%error, "a stored object cannot be used");
+            tracing::error!(%error, "failed to read a stored object");
             ApiError::internal().with_reason(Reason::StorageFailed)
         }
     }
 }
 
-/// The name of an answer's bytes (REP-16).
+/// Returns the ETag of a response's body (REP-16).
 fn tag<T: Serialize>(body: &T) -> Result<ETag, ApiError> {
     ETag::of_json(body).map_err(|error| {
-        tracing::error!(%error, "an answer does not serialise");
+        tracing::error!(%error, "failed to serialize a response");
         ApiError::internal()
     })
 }
 
-/// A vehicle as its organisation's mode shows it.
+/// Converts a vehicle, masked by its organization's privacy mode.
 fn vehicle(vehicle: inspections::Vehicle, mode: PiiMode) -> types::Vehicle {
     types::Vehicle {
         plate_masked: mode.plate(&vehicle.plate),

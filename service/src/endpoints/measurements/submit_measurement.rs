@@ -1,8 +1,8 @@
-//! `POST /api/v1/partner/test-line/measurements`: a package of device values, recorded once (MEA-4, MEA-10).
+//! `POST /api/v1/partner/test-line/measurements`: records a package of device values once (MEA-4, MEA-10).
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use codegen_runtime::{Fault, Faults};
+use codegen_runtime::{ValidationError, ValidationErrors};
 use partner_api_domain::branch_code;
 use partner_api_domain::plate::Plate;
 use partner_api_signing::TIMESTAMP_TOLERANCE_SECONDS;
@@ -20,14 +20,14 @@ use crate::generated::types::{
 use crate::recorder::{Outcome, RecordError};
 use crate::request_log::Reason;
 
-/// How far a device's clock may be ahead of the service's: the tolerance of signed requests.
+/// The time by which a device's clock may be ahead: the tolerance of signed requests.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(TIMESTAMP_TOLERANCE_SECONDS.cast_signed());
 
-/// Records a package and answers what became of it.
+/// Records a package and returns its outcome.
 ///
 /// # Errors
-/// `invalid_request` for a plate, a time or an ambiguous branch code; `not_found` for a branch code that finds nothing in
-/// the partner's grants, always with the same message; `service_unavailable` when the outcome is not certain.
+/// `invalid_request` for an invalid plate or time, or an ambiguous branch code; `not_found`, always with the same message, for a branch
+/// code without a match in the partner's grants; `service_unavailable` if the outcome is unknown.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -38,8 +38,8 @@ pub async fn handle(
     let plate = match (plate, measured_at) {
         (Ok(plate), Ok(())) => plate,
         (plate, measured_at) => {
-            let faults = Faults::of(plate.err().into_iter().chain(measured_at.err()));
-            return Err(faults.map_or_else(ApiError::internal, ApiError::invalid_request));
+            let errors = ValidationErrors::of(plate.err().into_iter().chain(measured_at.err()));
+            return Err(errors.map_or_else(ApiError::internal, ApiError::invalid_request));
         }
     };
     let points = body.measurements.into_iter().map(|(code, number)| Point {
@@ -59,13 +59,13 @@ pub async fn handle(
         raw,
         points: points.collect(),
     };
-    let outcome = context.record(caller, package).await.map_err(unrecorded)?;
-    answer(outcome, plate, &body.branch_code)
+    let outcome = context.record(caller, package).await.map_err(record_error)?;
+    response(outcome, plate, &body.branch_code)
 }
 
-/// What is wrong, beyond what the document declares, with a package that is refused for something else: all is told at
-/// once (ERR-9).
-pub fn faults(document: &Value) -> Vec<Fault> {
+/// Returns the violations that the contract's schema cannot express. They are reported together with violations of the schema, so
+/// that one response lists all errors of a package (ERR-9).
+pub fn further_errors(document: &Value) -> Vec<ValidationError> {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     let measured_at = text("measured_at").and_then(|text| DateTime::parse_from_rfc3339(text).ok());
     let measured_at = measured_at.map(|time| time.with_timezone(&Utc));
@@ -76,62 +76,67 @@ pub fn faults(document: &Value) -> Vec<Fault> {
         .collect()
 }
 
-/// The plate that a text is.
-fn plate(text: &str) -> Result<Plate, Fault> {
+/// Parses a plate.
+fn plate(text: &str) -> Result<Plate, ValidationError> {
     Plate::parse(text).map_err(|problem| {
-        Fault::of_member(
+        ValidationError::of_member(
             "plate",
             format!("{problem}; {}", partner_api_domain::plate::read_as(text)),
         )
     })
 }
 
-/// What is not certain is answered 503: the partner learns it by sending the same external_id again.
-fn unrecorded(error: RecordError) -> ApiError {
+/// Returns 503 if the outcome is unknown; the partner learns it by sending the same external_id again.
+fn record_error(error: RecordError) -> ApiError {
     let reason = match &error {
         RecordError::Busy => Reason::RecorderCrowded,
         RecordError::Overdue => Reason::RecorderOverdue,
         RecordError::Db(error) => Reason::from(&**error),
     };
     if error.is_unavailable() {
-        tracing::warn!(%error, "a measurement could not be recorded");
+        tracing::warn!(%error, "failed to record a measurement; its outcome may be unknown");
         return ApiError::unavailable(reason);
     }
-    tracing::error!(%error, "recording a measurement failed");
+    tracing::error!(%error, "failed to record a measurement");
     ApiError::internal().with_reason(reason)
 }
 
-/// Refuses a time that lies further ahead than clocks may differ.
-fn check_measured_at(measured_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<(), Fault> {
+/// Rejects a time that is further in the future than clocks may differ.
+fn check_measured_at(measured_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<(), ValidationError> {
     match measured_at {
-        Some(measured_at) if measured_at.signed_duration_since(now) > CLOCK_TOLERANCE => Err(Fault::of_member(
-            "measured_at",
-            format!(
-                "must not be in the future; the server's time is {}, set the device's clock and its offset",
-                now.format("%Y-%m-%dT%H:%M:%SZ")
-            ),
-        )),
+        Some(measured_at) if measured_at.signed_duration_since(now) > CLOCK_TOLERANCE => {
+            Err(ValidationError::of_member(
+                "measured_at",
+                format!(
+                    "must not be in the future; the server's time is {}; check the device's clock and its UTC offset",
+                    now.format("%Y-%m-%dT%H:%M:%SZ")
+                ),
+            ))
+        }
         _ => Ok(()),
     }
 }
 
-/// The one answer for a code that finds no branch (MEA-1): it depends on nothing but the code as sent.
+/// Returns the error for a code without a branch (MEA-1). It depends only on the code that was sent.
 fn unknown_branch(code: &str) -> ApiError {
     let spaces = match code.trim() == code {
         true => "",
-        false => "; the one sent begins or ends with a space",
+        false => "; the code sent begins or ends with a space",
     };
     let message =
-        format!("no active branch with this code is open to you; see the branches endpoint for the codes{spaces}");
-    ApiError::not_found("").with_faults(Fault::of_member("branch_code", message))
+        format!("you have access to no active branch with this code; see the branches endpoint for the codes{spaces}");
+    ApiError::not_found("").with_validation_errors(ValidationError::of_member("branch_code", message))
 }
 
-fn answer(outcome: Outcome, plate: Plate, branch_code: &str) -> Result<SubmitMeasurementResponse, ApiError> {
+fn response(outcome: Outcome, plate: Plate, branch_code: &str) -> Result<SubmitMeasurementResponse, ApiError> {
     Ok(match outcome {
         Outcome::UnknownBranch => return Err(unknown_branch(branch_code)),
         Outcome::AmbiguousBranch => {
-            let message = "more than one branch open to you has this code; ask the operator for a code of its own";
-            return Err(ApiError::invalid_request(Fault::of_member("branch_code", message)));
+            let message = "you have access to more than one branch with this code; ask the operator for a unique code";
+            return Err(ApiError::invalid_request(ValidationError::of_member(
+                "branch_code",
+                message,
+            )));
         }
         Outcome::Recorded { id, applied } => {
             let (status, inspection_id, applied) = match applied {
@@ -180,13 +185,13 @@ fn answer(outcome: Outcome, plate: Plate, branch_code: &str) -> Result<SubmitMea
     })
 }
 
-/// The list as partners see it: there only when it has something to say.
+/// Converts the skipped points. Returns `None` if there are none, because the response then omits the list.
 fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
     let points: Vec<SkippedPoint> = skipped
         .into_iter()
         .map(|Skipped { code, reason }| SkippedPoint {
             code,
-            reason: SkipReason(reason.word().to_owned()),
+            reason: SkipReason(reason.as_str().to_owned()),
         })
         .collect();
     (!points.is_empty()).then_some(points)
@@ -198,7 +203,7 @@ mod tests {
 
     /// MEA-3
     #[test]
-    fn a_time_ahead_is_refused_beyond_the_clock_tolerance() {
+    fn a_time_in_the_future_is_rejected_beyond_the_clock_tolerance() {
         let now = Utc::now();
         let table = [
             (None, true),
@@ -216,11 +221,11 @@ mod tests {
 
     /// MEA-14
     #[test]
-    fn a_pending_answer_has_no_points_and_no_report() {
+    fn a_pending_response_has_no_points_and_no_report() {
         let id = Uuid::now_v7();
         let plate = Plate::parse("34 abc 123").expect("a plate");
         let Ok(SubmitMeasurementResponse::Created(body)) =
-            answer(Outcome::Recorded { id, applied: None }, plate, "IZMIR-01")
+            response(Outcome::Recorded { id, applied: None }, plate, "IZMIR-01")
         else {
             panic!("201 expected");
         };
@@ -235,7 +240,7 @@ mod tests {
 
     /// MEA-11
     #[test]
-    fn a_replay_answers_the_recorded_plate_and_tells_another_body() {
+    fn a_replay_returns_the_recorded_plate_and_reports_a_different_body() {
         let (id, report) = (Uuid::now_v7(), Uuid::now_v7());
         let plate = Plate::parse("06 Z 9999").expect("a plate");
         let skipped = vec![Skipped {
@@ -253,7 +258,7 @@ mod tests {
         let Ok(SubmitMeasurementResponse::Ok {
             body,
             x_idempotency_payload_mismatch,
-        }) = answer(Outcome::Replayed(replay), plate, "IZMIR-01")
+        }) = response(Outcome::Replayed(replay), plate, "IZMIR-01")
         else {
             panic!("200 expected");
         };

@@ -1,5 +1,4 @@
-//! `GET /api/v1/partner/organizations/{orgId}/branches`: the branches of an organisation open to the partner
-//! (REP-10).
+//! `GET /api/v1/partner/organizations/{orgId}/branches`: the granted branches of an organization (REP-10).
 
 use partner_api_domain::id;
 use partner_api_store::branches;
@@ -10,20 +9,20 @@ use crate::gateway::Caller;
 use crate::generated::responses::ListBranchesResponse;
 use crate::generated::types::{Branch, BranchList, ListBranchesPath, ListBranchesQuery};
 
-/// Lists the active or the inactive branches of an organisation, by code: all of them, or those of a restricted grant.
+/// Returns the active or the inactive branches of an organization, ordered by code. A restricted grant covers only some of them.
 ///
 /// # Errors
-/// `not_found`, always with the same message, for an organisation that does not exist or is not open to the partner;
-/// `service_unavailable` when the database is out of reach.
+/// `not_found`, always with the same message, for an organization that does not exist or is not granted to the partner;
+/// `service_unavailable` if the database is unavailable.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
     path: ListBranchesPath,
     query: ListBranchesQuery,
 ) -> Result<ListBranchesResponse, ApiError> {
-    let no_such = || ApiError::not_found("no such organization");
-    let organization = id::parse(&path.org_id).ok_or_else(no_such)?;
-    let grants = caller.grants().of_organization(organization).ok_or_else(no_such)?;
+    let not_found = || ApiError::not_found("no such organization");
+    let organization = id::parse(&path.org_id).ok_or_else(not_found)?;
+    let grants = caller.grants().of_organization(organization).ok_or_else(not_found)?;
     let client = context.reader(caller).await?;
     let found = branches::list(&client, &grants, organization, query.active, query.city.as_deref()).await?;
     let data = found

@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/organizations`: the organisations open to the partner (REP-2, REP-10).
+//! `GET /api/v1/partner/organizations`: the organizations granted to the partner (REP-2, REP-10).
 
 use partner_api_store::organizations;
 
@@ -8,10 +8,10 @@ use crate::gateway::Caller;
 use crate::generated::responses::ListOrganizationsResponse;
 use crate::generated::types::{Organization, OrganizationList};
 
-/// Lists the organisations that the partner was granted, by name, whole or with some of their branches.
+/// Returns the organizations of the partner's grants, ordered by name. A grant may cover all or some of an organization's branches.
 ///
 /// # Errors
-/// `service_unavailable` when the database is out of reach.
+/// `service_unavailable` if the database is unavailable.
 pub async fn handle(context: &Context, caller: &Caller) -> Result<ListOrganizationsResponse, ApiError> {
     let grants = caller.grants();
     if grants.organizations().is_empty() {

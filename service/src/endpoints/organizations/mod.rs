@@ -1,4 +1,4 @@
-//! Organisations and their branches.
+//! Organizations and their branches.
 
 pub mod list_branches;
 pub mod list_organizations;

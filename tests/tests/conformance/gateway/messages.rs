@@ -1,17 +1,16 @@
-//! What is sent → what is said: the mistakes that people make with their first requests, and whether they are told what to
-//! do about them. Each table is a snapshot, to be read line by line.
+//! Error messages for common mistakes in first requests. Each table of requests and messages is one snapshot.
 
 use chrono::{SecondsFormat, TimeDelta, Utc};
 use partner_api_tests::fixture::inspections;
-use partner_api_tests::{ALPHA, Answer, BETA, Request, Service, TestKey, snapshot};
+use partner_api_tests::{ALPHA, BETA, Request, Service, TestKey, TestResponse, snapshot};
 
 const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
 const LIST: &str = "/api/v1/partner/inspections";
 
-/// What parsers and libraries say, and nobody else should.
+/// Words of parsers and libraries, which must not appear in messages.
 const FOREIGN_WORDS: &[&str] = &[
     "serde",
-    "expected",
+    "expected ",
     "invalid type",
     "missing field",
     "unknown field",
@@ -31,7 +30,7 @@ const FOREIGN_WORDS: &[&str] = &[
 
 struct Table<'s> {
     service: &'s Service,
-    rows: Vec<(String, Answer)>,
+    rows: Vec<(String, TestResponse)>,
 }
 
 impl<'s> Table<'s> {
@@ -43,13 +42,13 @@ impl<'s> Table<'s> {
     }
 
     async fn send(&mut self, sent: &str, request: Request) {
-        let answer = self.service.send(request).await;
-        let error = &answer.json()["error"];
+        let response = self.service.send(request).await;
+        let error = &response.json()["error"];
         let text = format!("{} {}", error["message"], error["details"]);
         for word in FOREIGN_WORDS {
             assert!(!text.contains(word), "{sent}: {word:?} in {text}");
         }
-        self.rows.push((sent.to_string(), answer));
+        self.rows.push((sent.to_string(), response));
     }
 
     async fn body(&mut self, sent: &str, body: impl Into<Vec<u8>>) {
@@ -59,24 +58,24 @@ impl<'s> Table<'s> {
     }
 
     #[track_caller]
-    fn are(self, case: &str, status: u16, code: &str) {
+    fn assert_snapshot(self, case: &str, status: u16, code: &str) {
         snapshot::of_messages(case, status, code, &self.rows);
     }
 }
 
-/// A good package with these measurements.
+/// A valid package with these measurements.
 fn measured(measurements: &str) -> String {
     format!(r#"{{"branch_code":"IZMIR-01","plate":"35 OPN 205","measurements":{measurements}}}"#)
 }
 
-/// A good package with these members before the others.
+/// A valid package with these members before the others.
 fn with(members: &str) -> String {
     format!(r#"{{{members},"measurements":{{"BRAKE_FRONT_LEFT":2.85}}}}"#)
 }
 
 /// ERR-1, ERR-8, ERR-9, REQ-8
 #[tokio::test]
-async fn what_is_said_of_a_body_tells_what_to_send() {
+async fn messages_about_a_body_say_what_to_send() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     let whole = measured(r#"{"BRAKE_FRONT_LEFT":2.85}"#);
@@ -167,7 +166,7 @@ async fn what_is_said_of_a_body_tells_what_to_send() {
         .await;
     table
         .body(
-            "null for what must be there",
+            "null for a required member",
             with(r#""branch_code":null,"plate":"35 OPN 205""#),
         )
         .await;
@@ -206,26 +205,28 @@ async fn what_is_said_of_a_body_tells_what_to_send() {
         .await;
     table
         .body(
-            "five faults",
+            "five errors",
             r#"{"branch_code":"","plate":"34 ABC","external_id":1,"measurements":{"a":"x","B":true}}"#,
         )
         .await;
     let many = (0..30).map(|n| format!("\"p{n}\":{n}")).collect::<Vec<_>>().join(",");
-    table.body("thirty faults", measured(&format!("{{{many}}}"))).await;
+    table.body("thirty errors", measured(&format!("{{{many}}}"))).await;
     for value in ["", "; charset=utf-8", "text/plain", "application/x-www-form-urlencoded"] {
         let request = Request::new("POST", MEASUREMENTS).body(whole.clone());
         let request = request.header("content-type", value).signed_by(&ALPHA);
         table.send(&format!("Content-Type: {value}"), request).await;
     }
-    let silent = Request::new("POST", MEASUREMENTS).body("").signed_by(&ALPHA);
-    table.send("nothing, not even a Content-Type", silent).await;
-    table.are("what_is_said_of_a_body", 400, "invalid_request");
+    let without_content_type = Request::new("POST", MEASUREMENTS).body("").signed_by(&ALPHA);
+    table
+        .send("nothing, not even a Content-Type", without_content_type)
+        .await;
+    table.assert_snapshot("messages_about_a_body", 400, "invalid_request");
     assert_eq!(service.count("measurements").await, 0);
 }
 
 /// ERR-9, MEA-2
 #[tokio::test]
-async fn what_is_said_of_a_plate_names_the_character_and_what_was_read() {
+async fn messages_about_a_plate_name_the_character_and_the_plate_as_read() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     for plate in [
@@ -249,24 +250,24 @@ async fn what_is_said_of_a_plate_names_the_character_and_what_was_read() {
             .body(&format!("{plate:?}"), with(&members[1..members.len() - 1]))
             .await;
     }
-    table.are("what_is_said_of_a_plate", 400, "invalid_request");
+    table.assert_snapshot("messages_about_a_plate", 400, "invalid_request");
 }
 
 /// MEA-1
 #[tokio::test]
-async fn a_branch_code_with_a_space_too_many_is_told_so() {
+async fn a_message_about_a_branch_code_mentions_an_extra_space() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     for code in ["NOWHERE", "IZMIR-01 ", " IZMIR-01"] {
         let members = format!(r#""branch_code":"{code}","plate":"35 OPN 205""#);
         table.body(&format!("{code:?}"), with(&members)).await;
     }
-    table.are("what_is_said_of_a_branch_code", 404, "not_found");
+    table.assert_snapshot("messages_about_a_branch_code", 404, "not_found");
 }
 
 /// ERR-9, REQ-5
 #[tokio::test]
-async fn what_is_said_of_a_query_names_each_parameter() {
+async fn messages_about_a_query_name_each_parameter() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     for query in [
@@ -290,24 +291,24 @@ async fn what_is_said_of_a_query_names_each_parameter() {
         let request = Request::get(&format!("{LIST}?{query}")).signed_by(&ALPHA);
         table.send(query, request).await;
     }
-    table.are("what_is_said_of_a_query", 400, "invalid_request");
+    table.assert_snapshot("messages_about_a_query", 400, "invalid_request");
 }
 
 /// SIG-4
 #[tokio::test]
-async fn what_is_said_of_a_percent_sign_names_the_parameter() {
+async fn messages_about_a_percent_sign_name_the_parameter() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     for query in ["branch_id=%zz", "limit=5&branch_id=100%", "%zz=1", "%"] {
         let request = Request::get(&format!("{LIST}?{query}")).signed_by(&ALPHA);
         table.send(query, request).await;
     }
-    table.are("what_is_said_of_a_percent_sign", 400, "invalid_request");
+    table.assert_snapshot("messages_about_a_percent_sign", 400, "invalid_request");
 }
 
 /// REQ-3
 #[tokio::test]
-async fn what_is_said_of_a_path_names_what_is_too_much() {
+async fn messages_about_a_path_name_the_excess_part() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     for path in [
@@ -320,15 +321,15 @@ async fn what_is_said_of_a_path_names_what_is_too_much() {
     ] {
         table.send(path, Request::get(path).signed_by(&ALPHA)).await;
     }
-    table.are("what_is_said_of_a_path", 404, "not_found");
+    table.assert_snapshot("messages_about_a_path", 404, "not_found");
 }
 
 /// ERR-4
 #[tokio::test]
-async fn what_is_said_of_a_signature_tells_its_form_from_its_value() {
+async fn messages_about_a_signature_distinguish_its_format_from_its_value() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
-    let thief = TestKey {
+    let with_another_secret = TestKey {
         secret: BETA.secret,
         ..ALPHA
     };
@@ -338,7 +339,10 @@ async fn what_is_said_of_a_signature_tells_its_form_from_its_value() {
             .signed_by(&ALPHA)
     };
     table
-        .send("signed with another key's secret", health().signed_by(&thief))
+        .send(
+            "signed with another key's secret",
+            health().signed_by(&with_another_secret),
+        )
         .await;
     let digest = "0123456789abcdef".repeat(4);
     for (sent, value) in [
@@ -353,12 +357,12 @@ async fn what_is_said_of_a_signature_tells_its_form_from_its_value() {
     ] {
         table.send(sent, health().with("x-partner-signature", &value)).await;
     }
-    table.are("what_is_said_of_a_signature", 401, "invalid_signature");
+    table.assert_snapshot("messages_about_a_signature", 401, "invalid_signature");
 }
 
 /// ERR-5, SIG-5
 #[tokio::test]
-async fn what_is_said_of_a_timestamp_tells_the_likely_cause() {
+async fn messages_about_a_timestamp_name_the_likely_cause() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     let now = Utc::now();
@@ -374,12 +378,12 @@ async fn what_is_said_of_a_timestamp_tells_the_likely_cause() {
             .send(sent, request.with("x-partner-timestamp", &time.to_string()))
             .await;
     }
-    table.are("what_is_said_of_a_timestamp", 401, "expired_timestamp");
+    table.assert_snapshot("messages_about_a_timestamp", 401, "expired_timestamp");
 }
 
 /// ERR-6, REP-8
 #[tokio::test]
-async fn a_report_that_is_seen_is_told_apart_from_its_missing_pdf() {
+async fn a_missing_pdf_is_distinguished_from_a_missing_report() {
     let service = Service::start().await;
     let mut table = Table::of(&service);
     for (sent, id) in [
@@ -392,5 +396,5 @@ async fn a_report_that_is_seen_is_told_apart_from_its_missing_pdf() {
         let request = Request::get(&format!("{LIST}/{id}/pdf")).signed_by(&ALPHA);
         table.send(sent, request).await;
     }
-    table.are("what_is_said_of_a_missing_pdf", 404, "not_found");
+    table.assert_snapshot("messages_about_a_missing_pdf", 404, "not_found");
 }

@@ -3,7 +3,7 @@
 use futures::{StreamExt, stream};
 use partner_api_tests::fixture::ALPHA_ROTATED;
 use partner_api_tests::measurements::MEASUREMENTS;
-use partner_api_tests::{ALPHA, Answer, BETA, Request, Service};
+use partner_api_tests::{ALPHA, BETA, Request, Service, TestResponse};
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 const HEALTH: &str = "/api/v1/partner/health";
@@ -16,15 +16,15 @@ async fn a_nonce_works_once() {
         .signed_by(&ALPHA)
         .nonce("used-for-the-first-time");
     service.send(request.clone()).await.assert_status(200);
-    let answer = service.send(request).await;
-    answer
-        .assert_refused(401, "replay_detected")
+    let response = service.send(request).await;
+    response
+        .assert_rejected(401, "replay_detected")
         .snapshot("a_nonce_works_once");
 }
 
 /// KEY-7
 #[tokio::test]
-async fn a_nonce_is_consumed_whatever_the_answer() {
+async fn a_nonce_is_consumed_whatever_the_response() {
     let service = Service::start().await;
     for (number, (target, status)) in [
         (HEALTH, 200),
@@ -42,7 +42,7 @@ async fn a_nonce_is_consumed_whatever_the_answer() {
         service
             .send(Request::get(ORGANIZATIONS).signed_by(&ALPHA).nonce(&nonce))
             .await
-            .assert_refused(401, "replay_detected");
+            .assert_rejected(401, "replay_detected");
     }
 }
 
@@ -70,7 +70,7 @@ async fn of_100_concurrent_uses_in_two_replicas_exactly_one_passes() {
     let package = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
     for (number, (request, status, replicas)) in [
         (Request::get(ORGANIZATIONS), 200, 2),
-        // Health records its nonce after the response, so that a use in the other replica may pass meanwhile.
+        // Health records its nonce after the response, so the other replica may accept the nonce in the meantime.
         (Request::get(HEALTH), 200, 1),
         (Request::post(MEASUREMENTS, package), 201, 2),
     ]
@@ -82,14 +82,14 @@ async fn of_100_concurrent_uses_in_two_replicas_exactly_one_passes() {
             let service = [&service, &replica][number % replicas];
             service.send(request.clone())
         };
-        // Not all at once: a busy machine would answer some of them 503.
-        let answers: Vec<Answer> = stream::iter((0..100).map(send)).buffer_unordered(16).collect().await;
-        let passed = answers.iter().filter(|answer| answer.status == status).count();
-        let replayed = answers
+        // Not all at once: a busy machine would respond to some of them with 503.
+        let responses: Vec<TestResponse> = stream::iter((0..100).map(send)).buffer_unordered(16).collect().await;
+        let passed = responses.iter().filter(|response| response.status == status).count();
+        let replayed = responses
             .iter()
-            .filter(|answer| answer.code().as_deref() == Some("replay_detected"))
+            .filter(|response| response.code().as_deref() == Some("replay_detected"))
             .count();
-        assert_eq!((passed, replayed), (1, 99), "{}", answers[0].target);
+        assert_eq!((passed, replayed), (1, 99), "{}", responses[0].target);
     }
     assert_eq!(service.count("measurements").await, 1);
 }

@@ -1,15 +1,15 @@
 use bytes::Bytes;
-use partner_api_gateway::pages::{Keep, Page, Pages};
+use partner_api_gateway::pages::{Caching, Page, Pages};
 
-use partner_api_tests::{Answer, Options, Request, Service};
+use partner_api_tests::{Options, Request, Service, TestResponse};
 
 const PLAIN: &[u8] = b"<!doctype html><title>plain</title>";
 const COMPRESSED: &[u8] = b"compressed";
 
-fn page(keep: Keep, gzip: Option<&'static [u8]>) -> Page {
+fn page(caching: Caching, gzip: Option<&'static [u8]>) -> Page {
     Page {
         content_type: "text/html; charset=utf-8",
-        keep,
+        caching,
         body: Bytes::from_static(PLAIN),
         gzip: gzip.map(Bytes::from_static),
     }
@@ -17,9 +17,9 @@ fn page(keep: Keep, gzip: Option<&'static [u8]>) -> Page {
 
 async fn service() -> Service {
     let mut pages = Pages::default();
-    pages.add("/docs/index.html", page(Keep::UntilAskedAgain, Some(COMPRESSED)));
-    pages.add("/docs/site.0a1b2c3d.css", page(Keep::ForEver, None));
-    pages.add("/", page(Keep::Never, None));
+    pages.add("/docs/index.html", page(Caching::Revalidate, Some(COMPRESSED)));
+    pages.add("/docs/site.0a1b2c3d.css", page(Caching::Immutable, None));
+    pages.add("/", page(Caching::NoStore, None));
     Service::start_with(Options {
         pages,
         ..Options::default()
@@ -27,20 +27,20 @@ async fn service() -> Service {
     .await
 }
 
-fn is_plain(answer: &Answer) {
-    assert_eq!(answer.body, PLAIN);
-    assert_eq!(answer.header("content-encoding"), None);
+fn is_plain(response: &TestResponse) {
+    assert_eq!(response.body, PLAIN);
+    assert_eq!(response.header("content-encoding"), None);
 }
 
 /// REQ-2, SVC-9
 #[tokio::test]
-async fn pages_are_served_unsigned_under_a_policy_that_lets_nothing_out() {
+async fn pages_are_served_unsigned_under_a_restrictive_content_policy() {
     let service = service().await;
     for path in ["/", "/docs/", "/docs/index.html", "/docs/site.0a1b2c3d.css"] {
-        let answer = service.send(Request::get(path)).await;
-        is_plain(answer.assert_status(200));
-        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
-        let policy = answer.header("content-security-policy").unwrap();
+        let response = service.send(Request::get(path)).await;
+        is_plain(response.assert_status(200));
+        assert_eq!(response.header("content-type"), Some("text/html; charset=utf-8"));
+        let policy = response.header("content-security-policy").unwrap();
         assert!(
             policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"),
             "{policy}"
@@ -51,28 +51,28 @@ async fn pages_are_served_unsigned_under_a_policy_that_lets_nothing_out() {
         );
     }
     for path in ["/docs/other.html", "/docs/INDEX.html", "/docs//", "/index.html"] {
-        service.send(Request::get(path)).await.assert_refused(404, "not_found");
+        service.send(Request::get(path)).await.assert_rejected(404, "not_found");
     }
 }
 
 #[tokio::test]
-async fn a_folder_without_its_slash_leads_to_the_folder() {
+async fn a_folder_without_a_slash_redirects_to_the_folder() {
     let service = service().await;
-    let answer = service.send(Request::get("/docs")).await;
-    assert_eq!(answer.assert_status(308).header("location"), Some("docs/"));
+    let response = service.send(Request::get("/docs")).await;
+    assert_eq!(response.assert_status(308).header("location"), Some("docs/"));
     Service::start()
         .await
         .send(Request::get("/docs"))
         .await
-        .assert_refused(404, "not_found");
+        .assert_rejected(404, "not_found");
 }
 
 #[tokio::test]
-async fn a_page_that_the_reader_has_is_not_sent_again() {
+async fn an_unchanged_page_is_not_sent_again() {
     let service = service().await;
-    let answer = service.send(Request::get("/docs/")).await;
-    assert_eq!(answer.header("cache-control"), Some("public, no-cache"));
-    let tag = answer.header("etag").unwrap().to_owned();
+    let response = service.send(Request::get("/docs/")).await;
+    assert_eq!(response.header("cache-control"), Some("public, no-cache"));
+    let tag = response.header("etag").unwrap().to_owned();
     let again = service
         .send(Request::get("/docs/index.html").header("if-none-match", &tag))
         .await;
@@ -85,7 +85,7 @@ async fn a_page_that_the_reader_has_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn what_changes_its_name_is_kept_for_ever_and_what_holds_secrets_never() {
+async fn versioned_files_are_cached_forever_and_secret_pages_never() {
     let service = service().await;
     let style = service.send(Request::get("/docs/site.0a1b2c3d.css")).await;
     assert_eq!(
@@ -101,7 +101,7 @@ async fn what_changes_its_name_is_kept_for_ever_and_what_holds_secrets_never() {
 }
 
 #[tokio::test]
-async fn a_reader_who_takes_gzip_gets_it_where_there_is_some() {
+async fn a_client_that_accepts_gzip_gets_a_compressed_page_if_there_is_one() {
     let service = service().await;
     let compressed = service
         .send(Request::get("/docs/").header("accept-encoding", "br, gzip"))
@@ -121,18 +121,18 @@ async fn a_reader_who_takes_gzip_gets_it_where_there_is_some() {
 
 /// REQ-4
 #[tokio::test]
-async fn pages_can_be_asked_for_and_nothing_else() {
+async fn pages_accept_only_get_and_head() {
     let service = service().await;
     let head = service.send(Request::new("HEAD", "/docs/")).await;
     assert_eq!((head.status.as_u16(), head.body.len()), (200, 0));
     assert!(head.header("etag").is_some());
-    let answer = service.send(Request::post("/docs/index.html", "x")).await;
+    let response = service.send(Request::post("/docs/index.html", "x")).await;
     assert_eq!(
-        answer.assert_refused(405, "method_not_allowed").header("allow"),
+        response.assert_rejected(405, "method_not_allowed").header("allow"),
         Some("GET, HEAD")
     );
     service
         .send(Request::post("/docs/other.html", "x"))
         .await
-        .assert_refused(404, "not_found");
+        .assert_rejected(404, "not_found");
 }

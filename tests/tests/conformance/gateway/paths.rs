@@ -4,16 +4,16 @@ use partner_api_tests::{ALPHA, Request, Service};
 #[tokio::test]
 async fn an_unknown_path_is_not_found() {
     let service = Service::start().await;
-    let answer = service.get(&ALPHA, "/api/v1/partner/nowhere").await;
-    answer
-        .assert_refused(404, "not_found")
+    let response = service.get(&ALPHA, "/api/v1/partner/nowhere").await;
+    response
+        .assert_rejected(404, "not_found")
         .snapshot("an_unknown_path_is_not_found");
-    assert!(answer.header("ratelimit").is_some());
+    assert!(response.header("ratelimit").is_some());
 }
 
 /// REQ-2
 #[tokio::test]
-async fn an_unsigned_request_to_an_unknown_path_is_not_told_that_it_is_unknown() {
+async fn an_unsigned_request_does_not_learn_that_a_path_is_unknown() {
     let service = Service::start().await;
     for path in [
         "/api/v1/partner/nowhere",
@@ -24,13 +24,13 @@ async fn an_unsigned_request_to_an_unknown_path_is_not_told_that_it_is_unknown()
         service
             .send(Request::get(path))
             .await
-            .assert_refused(401, "missing_signature_headers");
+            .assert_rejected(401, "missing_signature_headers");
     }
 }
 
 /// REQ-3
 #[tokio::test]
-async fn a_path_that_leads_somewhere_only_after_normalisation_is_another_path() {
+async fn a_path_that_matches_only_after_normalization_is_not_found() {
     let service = Service::start().await;
     for path in [
         "/api/v1/partner//inspections",
@@ -45,13 +45,13 @@ async fn a_path_that_leads_somewhere_only_after_normalisation_is_another_path() 
         &format!("/api/v1/partner/inspections/{}/forms/", inspections::PUBLISHED),
         &format!("/api/v1/partner/inspections/%30{}", &inspections::PUBLISHED[1..]),
     ] {
-        service.get(&ALPHA, path).await.assert_refused(404, "not_found");
+        service.get(&ALPHA, path).await.assert_rejected(404, "not_found");
     }
 }
 
 /// REQ-3
 #[tokio::test]
-async fn a_path_that_is_no_path_of_segments_is_refused_like_any_other() {
+async fn a_malformed_path_is_rejected_like_an_unknown_one() {
     let service = Service::start().await;
     for path in [
         "/api/v1/partner/./inspections",
@@ -60,29 +60,29 @@ async fn a_path_that_is_no_path_of_segments_is_refused_like_any_other() {
         "/api/v1/partner/%ff",
     ] {
         let unsigned = service.send(Request::get(path)).await;
-        unsigned.assert_refused(401, "missing_signature_headers");
+        unsigned.assert_rejected(401, "missing_signature_headers");
         let signed = service.send(Request::get(path).signed_by(&ALPHA)).await;
-        signed.assert_refused(404, "not_found");
+        signed.assert_rejected(404, "not_found");
     }
     let outside = service.send(Request::get("/files/../Cargo.toml")).await;
-    outside.assert_refused(404, "not_found");
+    outside.assert_rejected(404, "not_found");
 }
 
 #[tokio::test]
-async fn an_escaped_dot_or_an_escape_that_is_none_makes_another_path() {
+async fn an_escaped_dot_or_an_invalid_escape_makes_a_different_path() {
     let service = Service::start().await;
     for path in ["/api/v1/partner/%2e%2e/partner/health", "/api/v1/partner/%zz"] {
         service
             .send(Request::get(path))
             .await
-            .assert_refused(401, "missing_signature_headers");
-        service.get(&ALPHA, path).await.assert_refused(404, "not_found");
+            .assert_rejected(401, "missing_signature_headers");
+        service.get(&ALPHA, path).await.assert_rejected(404, "not_found");
     }
 }
 
 /// REQ-4
 #[tokio::test]
-async fn another_method_is_told_which_ones_there_are() {
+async fn the_response_to_an_unknown_method_lists_the_allowed_ones() {
     let service = Service::start().await;
     for (method, path, allow) in [
         ("DELETE", "/api/v1/partner/inspections", "GET"),
@@ -91,16 +91,16 @@ async fn another_method_is_told_which_ones_there_are() {
         ("PUT", "/api/v1/partner/test-line/measurements", "POST"),
         ("GET", "/api/v1/partner/test-line/measurements", "POST"),
     ] {
-        let answer = service.send(Request::new(method, path).signed_by(&ALPHA)).await;
-        answer.assert_status(405);
-        assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
+        let response = service.send(Request::new(method, path).signed_by(&ALPHA)).await;
+        response.assert_status(405);
+        assert_eq!(response.header("allow"), Some(allow), "{method} {path}");
     }
-    let answer = service
+    let response = service
         .send(Request::new("DELETE", "/api/v1/partner/inspections").signed_by(&ALPHA))
         .await;
-    answer
-        .assert_refused(405, "method_not_allowed")
-        .snapshot("another_method_is_told_which_ones_there_are");
+    response
+        .assert_rejected(405, "method_not_allowed")
+        .snapshot("the_response_to_an_unknown_method_lists_the_allowed_ones");
 }
 
 /// REQ-2
@@ -118,11 +118,11 @@ async fn the_document_is_served_unsigned() {
     service
         .send(Request::post("/openapi.json", "{}"))
         .await
-        .assert_refused(405, "method_not_allowed");
+        .assert_rejected(405, "method_not_allowed");
 }
 
 #[tokio::test]
-async fn outside_the_api_there_is_nothing_else() {
+async fn outside_the_api_nothing_else_is_served() {
     let service = Service::start().await;
     for path in [
         "/",
@@ -132,6 +132,6 @@ async fn outside_the_api_there_is_nothing_else() {
         "/files/",
         "/openapi",
     ] {
-        service.send(Request::get(path)).await.assert_refused(404, "not_found");
+        service.send(Request::get(path)).await.assert_rejected(404, "not_found");
     }
 }

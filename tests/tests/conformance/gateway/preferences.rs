@@ -1,4 +1,4 @@
-//! Answers to order, in the sandbox alone.
+//! The `Prefer` header, which selects a response in the sandbox.
 
 use partner_api_signing::Environment;
 use partner_api_tests::fixture::{LIVE, THREE_A_MINUTE};
@@ -14,7 +14,7 @@ fn ordered(preference: &str) -> Request {
 
 /// SVC-10
 #[tokio::test]
-async fn an_error_that_is_ordered_comes_as_it_would_of_its_own_accord() {
+async fn a_preferred_error_equals_the_real_one() {
     let service = Service::start().await;
     for (preference, status, code) in [
         ("code=429, error=rate_limited", 429, "rate_limited"),
@@ -26,15 +26,15 @@ async fn an_error_that_is_ordered_comes_as_it_would_of_its_own_accord() {
         ("code=413", 413, "payload_too_large"),
         ("code=500", 500, "internal_error"),
     ] {
-        service.send(ordered(preference)).await.assert_refused(status, code);
+        service.send(ordered(preference)).await.assert_rejected(status, code);
     }
     let ordered = ordered("code=429, error=rate_limited");
-    service.send(ordered).await.snapshot("an_answer_that_is_ordered_comes");
+    service.send(ordered).await.snapshot("a_preferred_response_is_sent");
 }
 
 /// SVC-10
 #[tokio::test]
-async fn a_success_that_is_ordered_is_the_documents_example_and_records_nothing() {
+async fn a_preferred_success_is_the_documents_example_and_records_nothing() {
     let service = Service::start().await;
     let post = |preference: &str| {
         let request = Request::post(MEASUREMENTS, PACKAGE).header("prefer", preference);
@@ -50,18 +50,18 @@ async fn a_success_that_is_ordered_is_the_documents_example_and_records_nothing(
         post("code=200").await.assert_status(200).json()["data"]["idempotent_replay"],
         true
     );
-    post("code=404").await.assert_refused(404, "not_found");
+    post("code=404").await.assert_rejected(404, "not_found");
     assert_eq!(service.count("measurements").await, 0);
-    // And the external_id is not used up.
+    // The external_id is not consumed either.
     post("handling=strict").await.assert_status(201);
     assert_eq!(service.count("measurements").await, 1);
 }
 
 /// SVC-10
 #[tokio::test]
-async fn what_the_operation_does_not_declare_cannot_be_ordered() {
+async fn an_undeclared_response_cannot_be_preferred() {
     let service = Service::start().await;
-    for (preference, told) in [
+    for (preference, expected) in [
         ("code=418", "code must be one of 200, 400"),
         ("code=403", "code must be one of"),
         ("code=many", "is many"),
@@ -70,24 +70,27 @@ async fn what_the_operation_does_not_declare_cannot_be_ordered() {
             "error must be one of rate_limited, ip_rate_limited",
         ),
     ] {
-        let answer = service.send(ordered(preference)).await;
-        let message = answer.assert_refused(400, "invalid_request").message();
-        assert!(message.starts_with("Prefer: ") && message.contains(told), "{message}");
+        let response = service.send(ordered(preference)).await;
+        let message = response.assert_rejected(400, "invalid_request").message();
+        assert!(
+            message.starts_with("Prefer: ") && message.contains(expected),
+            "{message}"
+        );
     }
 }
 
 /// SVC-10
 #[tokio::test]
-async fn an_order_is_signed_uses_up_its_nonce_and_counts() {
+async fn a_request_with_a_preference_is_authenticated_and_counted() {
     let service = Service::start().await;
     let unsigned = Request::get(LIST).header("prefer", "code=500");
     service
         .send(unsigned)
         .await
-        .assert_refused(401, "missing_signature_headers");
+        .assert_rejected(401, "missing_signature_headers");
     let once = || ordered("code=500").nonce("0123456789abcdef");
-    service.send(once()).await.assert_refused(500, "internal_error");
-    service.send(once()).await.assert_refused(401, "replay_detected");
+    service.send(once()).await.assert_rejected(500, "internal_error");
+    service.send(once()).await.assert_rejected(401, "replay_detected");
     for status in [500, 500, 500, 429] {
         let request = Request::get(LIST)
             .header("prefer", "code=500")
@@ -98,7 +101,7 @@ async fn an_order_is_signed_uses_up_its_nonce_and_counts() {
 
 /// SVC-10
 #[tokio::test]
-async fn in_production_the_header_means_nothing() {
+async fn a_live_service_ignores_the_prefer_header() {
     let service = Service::start_with(Options {
         environment: Environment::Live,
         ..Options::default()

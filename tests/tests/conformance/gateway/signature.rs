@@ -13,18 +13,18 @@ fn health() -> Request {
 }
 
 #[tokio::test]
-async fn a_request_without_the_four_headers_is_refused() {
+async fn a_request_without_the_four_headers_is_rejected() {
     let service = Service::start().await;
-    let answer = service.send(Request::get(HEALTH)).await;
-    answer
-        .assert_refused(401, "missing_signature_headers")
-        .snapshot("a_request_without_the_four_headers_is_refused");
-    assert_eq!(answer.header("ratelimit"), None);
+    let response = service.send(Request::get(HEALTH)).await;
+    response
+        .assert_rejected(401, "missing_signature_headers")
+        .snapshot("a_request_without_the_four_headers_is_rejected");
+    assert_eq!(response.header("ratelimit"), None);
 }
 
 /// SIG-1, ERR-2
 #[tokio::test]
-async fn each_of_the_four_headers_must_be_there_once_and_not_empty() {
+async fn each_of_the_four_headers_is_required_once_and_not_empty() {
     let service = Service::start().await;
     for (name, shown) in [
         (KEY_ID, "X-Partner-Key-Id"),
@@ -40,7 +40,7 @@ async fn each_of_the_four_headers_must_be_there_once_and_not_empty() {
             let message = service
                 .send(request)
                 .await
-                .assert_refused(401, "missing_signature_headers")
+                .assert_rejected(401, "missing_signature_headers")
                 .message();
             assert!(message.contains(shown), "{message}");
         }
@@ -63,12 +63,12 @@ async fn a_nonce_has_16_to_128_visible_ascii_characters() {
         service
             .send(health().with(NONCE, &nonce))
             .await
-            .assert_refused(401, "missing_signature_headers");
+            .assert_rejected(401, "missing_signature_headers");
     }
-    let answer = service.send(health().with(NONCE, "short")).await;
-    answer
-        .assert_refused(401, "missing_signature_headers")
-        .snapshot("a_short_nonce_is_refused");
+    let response = service.send(health().with(NONCE, "short")).await;
+    response
+        .assert_rejected(401, "missing_signature_headers")
+        .snapshot("a_short_nonce_is_rejected");
 }
 
 /// ERR-2
@@ -87,20 +87,20 @@ async fn a_timestamp_is_a_plain_integer() {
         let message = service
             .send(health().with(TIMESTAMP, timestamp))
             .await
-            .assert_refused(401, "missing_signature_headers")
+            .assert_rejected(401, "missing_signature_headers")
             .message();
         assert!(message.contains("X-Partner-Timestamp"), "{message}");
     }
-    // A number beyond all bounds is one, and never current.
+    // A number that fits no integer type is still an integer, and never current.
     service
         .send(health().with(TIMESTAMP, &"9".repeat(40)))
         .await
-        .assert_refused(401, "expired_timestamp");
+        .assert_rejected(401, "expired_timestamp");
 }
 
 /// ERR-3
 #[tokio::test]
-async fn a_key_that_is_not_in_force_is_refused_with_one_answer() {
+async fn every_inactive_key_is_rejected_with_the_same_response() {
     let service = Service::start().await;
     let unknown = TestKey {
         id: "vip_test_UNKNOWNAAAAAAAAAAAAAAA",
@@ -117,12 +117,12 @@ async fn a_key_that_is_not_in_force_is_refused_with_one_answer() {
     };
     let first = service.get(&unknown, HEALTH).await;
     first
-        .assert_refused(401, "invalid_key")
-        .snapshot("an_unknown_key_is_refused");
+        .assert_rejected(401, "invalid_key")
+        .snapshot("an_unknown_key_is_rejected");
     for key in [malformed, no_key, lower, REVOKED, EXPIRED, DISABLED, LIVE] {
-        let answer = service.get(&key, HEALTH).await;
+        let response = service.get(&key, HEALTH).await;
         assert_eq!(
-            answer.assert_refused(401, "invalid_key").message(),
+            response.assert_rejected(401, "invalid_key").message(),
             first.message(),
             "{}",
             key.id
@@ -132,15 +132,15 @@ async fn a_key_that_is_not_in_force_is_refused_with_one_answer() {
 
 /// KEY-3, SVC-1
 #[tokio::test]
-async fn a_live_service_takes_live_keys_only() {
+async fn a_live_service_accepts_only_live_keys() {
     let service = Service::start_with(Options {
         environment: Environment::Live,
         ..Options::default()
     })
     .await;
-    let answer = service.get(&LIVE, HEALTH).await;
-    assert_eq!(answer.assert_status(200).json()["environment"], "live");
-    service.get(&ALPHA, HEALTH).await.assert_refused(401, "invalid_key");
+    let response = service.get(&LIVE, HEALTH).await;
+    assert_eq!(response.assert_status(200).json()["environment"], "live");
+    service.get(&ALPHA, HEALTH).await.assert_rejected(401, "invalid_key");
 }
 
 /// KEY-8
@@ -156,13 +156,13 @@ async fn a_revoked_key_stops_working_eventually() {
     service
         .eventually(async || service.get(&ALPHA, HEALTH).await.status == 401)
         .await;
-    service.get(&ALPHA, HEALTH).await.assert_refused(401, "invalid_key");
+    service.get(&ALPHA, HEALTH).await.assert_rejected(401, "invalid_key");
     service.get(&fixture::ALPHA_ROTATED, HEALTH).await.assert_status(200);
 }
 
 /// KEY-12
 #[tokio::test]
-async fn a_key_that_expires_stops_working_at_that_moment() {
+async fn a_key_stops_working_when_it_expires() {
     let service = Service::start().await;
     let expires = "UPDATE api_keys SET expires_at = now() + interval '1 hour' WHERE key_id = $1";
     service.db.execute(expires, &[&ALPHA.id]).await.unwrap();
@@ -181,7 +181,7 @@ async fn a_key_that_expires_stops_working_at_that_moment() {
 #[tokio::test]
 async fn a_timestamp_may_differ_by_300_seconds() {
     let service = Service::start().await;
-    // The clock goes on between signing and arrival: forward a second is to spare, backward one might be missing.
+    // Time passes between signing and arrival, so a timestamp in the future has a second to spare, and one in the past does not.
     for (ahead, passes) in [
         (300, true),
         (-299, true),
@@ -190,39 +190,39 @@ async fn a_timestamp_may_differ_by_300_seconds() {
         (86_400, false),
         (-86_400, false),
     ] {
-        let answer = service.send(health().clock_ahead_by(ahead)).await;
+        let response = service.send(health().clock_ahead_by(ahead)).await;
         if passes {
-            answer.assert_status(200);
+            response.assert_status(200);
         } else {
-            answer.assert_refused(401, "expired_timestamp");
+            response.assert_rejected(401, "expired_timestamp");
         }
     }
 }
 
 /// ERR-5
 #[tokio::test]
-async fn an_expired_timestamp_is_told_the_servers_time() {
+async fn the_response_to_an_expired_timestamp_contains_the_servers_time() {
     let service = Service::start().await;
-    let answer = service.send(health().clock_ahead_by(-301)).await;
-    answer
-        .assert_refused(401, "expired_timestamp")
-        .snapshot("an_expired_timestamp_is_told_the_servers_time");
+    let response = service.send(health().clock_ahead_by(-301)).await;
+    response
+        .assert_rejected(401, "expired_timestamp")
+        .snapshot("the_response_to_an_expired_timestamp_contains_the_servers_time");
     let year = chrono::Utc::now().format("%Y-").to_string();
-    assert!(answer.message().contains(&year), "{}", answer.message());
+    assert!(response.message().contains(&year), "{}", response.message());
 }
 
 /// ERR-4
 #[tokio::test]
-async fn a_wrong_signature_is_shown_the_servers_canonical_string() {
+async fn the_response_to_a_wrong_signature_contains_the_canonical_string() {
     let service = Service::start().await;
     let request = Request::get("/api/v1/partner/inspections?limit=2&branch_id=b1")
         .signed_by(&ALPHA)
         .with(NONCE, "0123456789abcdef");
-    let answer = service.send(request).await;
-    answer
-        .assert_refused(401, "invalid_signature")
-        .snapshot("a_wrong_signature_is_shown_the_servers_canonical_string");
-    let message = answer.message();
+    let response = service.send(request).await;
+    response
+        .assert_rejected(401, "invalid_signature")
+        .snapshot("the_response_to_a_wrong_signature_contains_the_canonical_string");
+    let message = response.message();
     let canonical = message.split("---\n").nth(1).unwrap().trim_end_matches("\n---");
     let lines: Vec<_> = canonical.lines().collect();
     assert_eq!(
@@ -234,7 +234,7 @@ async fn a_wrong_signature_is_shown_the_servers_canonical_string() {
 
 /// ERR-4
 #[tokio::test]
-async fn a_live_service_shows_no_canonical_string() {
+async fn a_live_service_does_not_show_the_canonical_string() {
     let service = Service::start_with(Options {
         environment: Environment::Live,
         ..Options::default()
@@ -247,14 +247,14 @@ async fn a_live_service_shows_no_canonical_string() {
     let message = service
         .get(&thief, HEALTH)
         .await
-        .assert_refused(401, "invalid_signature")
+        .assert_rejected(401, "invalid_signature")
         .message();
     assert!(!message.contains(HEALTH), "{message}");
 }
 
 /// ERR-4, SIG-2
 #[tokio::test]
-async fn a_signature_of_another_shape_is_invalid() {
+async fn a_malformed_signature_is_invalid() {
     let service = Service::start().await;
     let digest = "00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7";
     for signature in [
@@ -267,8 +267,8 @@ async fn a_signature_of_another_shape_is_invalid() {
         "sha256=".to_owned(),
         "none".to_owned(),
     ] {
-        let answer = service.send(health().with(SIGNATURE, &signature)).await;
-        answer.assert_refused(401, "invalid_signature");
+        let response = service.send(health().with(SIGNATURE, &signature)).await;
+        response.assert_rejected(401, "invalid_signature");
     }
 }
 
@@ -277,7 +277,7 @@ async fn a_signature_of_another_shape_is_invalid() {
 async fn a_signature_covers_method_path_query_and_body() {
     let service = Service::start().await;
     let signature = "x-partner-signature";
-    // The right signature of a request that differs in one part is no signature of this one.
+    // The signature of a request that differs in one part does not verify this one.
     for request in [
         Request::post(HEALTH, "").signed_by(&ALPHA).with(signature, "sha256="),
         Request::get("/api/v1/partner/organizations")
@@ -291,13 +291,13 @@ async fn a_signature_covers_method_path_query_and_body() {
             ..ALPHA
         }),
     ] {
-        service.send(request).await.assert_refused(401, "invalid_signature");
+        service.send(request).await.assert_rejected(401, "invalid_signature");
     }
 }
 
 /// REQ-1
 #[tokio::test]
-async fn a_wrong_signature_burns_no_nonce_and_counts_against_no_limit() {
+async fn a_wrong_signature_consumes_no_nonce_and_counts_against_no_limit() {
     let service = Service::start().await;
     let key = fixture::THREE_A_MINUTE;
     let thief = TestKey {
@@ -306,19 +306,24 @@ async fn a_wrong_signature_burns_no_nonce_and_counts_against_no_limit() {
     };
     for _ in 0..5 {
         let forged = Request::get(HEALTH).signed_by(&thief).nonce("a-nonce-of-the-owner");
-        service.send(forged).await.assert_refused(401, "invalid_signature");
+        service.send(forged).await.assert_rejected(401, "invalid_signature");
     }
-    let answer = service
+    let response = service
         .send(Request::get(HEALTH).signed_by(&key).nonce("a-nonce-of-the-owner"))
         .await;
     assert_eq!(
-        answer.assert_status(200).header("ratelimit").unwrap().split(';').nth(1),
+        response
+            .assert_status(200)
+            .header("ratelimit")
+            .unwrap()
+            .split(';')
+            .nth(1),
         Some("r=2")
     );
 }
 
 #[tokio::test]
-async fn a_get_with_a_body_is_signed_with_it_and_answered() {
+async fn the_signature_of_a_get_covers_its_body() {
     let service = Service::start().await;
     service.send(health().body("ignored")).await.assert_status(200);
 }

@@ -4,7 +4,7 @@ use chrono::Utc;
 use partner_api_signing::{
     Canonical, EMPTY_BODY_SHA256, HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, sign,
 };
-use partner_api_tests::{ALPHA, Answer, Request, Service};
+use partner_api_tests::{ALPHA, Request, Service, TestResponse};
 use serde_json::Value;
 
 const LIST: &str = "/api/v1/partner/inspections";
@@ -14,8 +14,8 @@ fn vectors(list: &str) -> Vec<Value> {
     all[list].as_array().unwrap().clone()
 }
 
-/// Sends a raw query, signed over this canonical form of it.
-async fn send(service: &Service, raw: &str, canonical_query: &str) -> Answer {
+/// Sends a raw query, signed with this canonical form.
+async fn send(service: &Service, raw: &str, canonical_query: &str) -> TestResponse {
     let (timestamp, nonce) = (Utc::now().timestamp().to_string(), uuid::Uuid::new_v4().to_string());
     let canonical = Canonical {
         method: "GET",
@@ -34,7 +34,7 @@ async fn send(service: &Service, raw: &str, canonical_query: &str) -> Answer {
     service.send(request).await
 }
 
-/// Those that HTTP can carry: it has no target with bytes that are no UTF-8, or with characters that a URI must escape.
+/// The vectors that can be sent: the target of an HTTP request must be UTF-8 and must not contain characters that a URI escapes.
 fn sendable(list: &str) -> Vec<Value> {
     let mut vectors = vectors(list);
     let all = vectors.len();
@@ -52,29 +52,29 @@ fn sendable(list: &str) -> Vec<Value> {
 
 /// SIG-4, SIG-6
 #[tokio::test]
-async fn every_query_vector_verifies_over_the_canonical_form_it_names() {
+async fn every_query_vector_verifies_with_its_canonical_form() {
     let service = Service::start().await;
     for vector in sendable("query_vectors") {
         let (raw, canonical) = (
             vector["raw"].as_str().unwrap(),
             vector["canonical_query"].as_str().unwrap(),
         );
-        // Past the signature, most of these name parameters that the list does not have.
+        // After the signature check, most of these fail because the list does not have their parameters.
         let status = send(&service, raw, canonical).await.status.as_u16();
         assert!([200, 400].contains(&status), "{}: {status}", vector["name"]);
-        // And over any other form they do not verify.
+        // With any other canonical form they do not verify.
         send(&service, raw, &format!("{canonical}&"))
             .await
-            .assert_refused(401, "invalid_signature");
+            .assert_rejected(401, "invalid_signature");
     }
 }
 
 #[tokio::test]
-async fn every_rejected_query_is_refused_before_its_signature_is_looked_at() {
+async fn every_rejected_query_is_rejected_before_its_signature_is_checked() {
     let service = Service::start().await;
     for vector in sendable("rejected_queries") {
         send(&service, vector["raw"].as_str().unwrap(), "")
             .await
-            .assert_refused(400, "invalid_request");
+            .assert_rejected(400, "invalid_request");
     }
 }

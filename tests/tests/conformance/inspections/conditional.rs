@@ -1,23 +1,23 @@
-//! What has not changed is not sent again: detail, forms, PDF, and the files behind links; and parts of these.
+//! Conditional and range requests for reports, forms, PDFs and linked files.
 
 use partner_api_tests::fixture::inspections::PUBLISHED;
-use partner_api_tests::{ALPHA, Answer, Request, Service};
+use partner_api_tests::{ALPHA, Request, Service, TestResponse};
 
 fn path(part: &str) -> String {
     format!("/api/v1/partner/inspections/{PUBLISHED}{part}")
 }
 
-async fn asked(service: &Service, target: &str, if_none_match: &str) -> Answer {
+async fn get_if_none_match(service: &Service, target: &str, if_none_match: &str) -> TestResponse {
     let request = Request::get(target).header("If-None-Match", if_none_match);
     service.send(request.signed_by(&ALPHA)).await
 }
 
 /// REP-16
 #[tokio::test]
-async fn what_the_caller_has_is_answered_304_until_it_changes() {
+async fn an_unchanged_resource_returns_304_until_it_changes() {
     let service = Service::start().await;
     for (part, change) in [
-        // Another one than it was rendered from: it is rendered anew.
+        // The PDF was rendered from another text, so it is rendered again.
         ("/pdf", "UPDATE inspections SET recommendation = 'y'"),
         ("", "UPDATE inspections SET summary = 'x'"),
         ("/forms", "UPDATE inspection_form_answers SET note = 'x'"),
@@ -25,13 +25,15 @@ async fn what_the_caller_has_is_answered_304_until_it_changes() {
         let whole = service.get(&ALPHA, &path(part)).await;
         let tag = whole.assert_status(200).header("etag").unwrap().to_owned();
         for known in [tag.clone(), format!("W/{tag}"), format!("\"x\", {tag}"), "*".to_owned()] {
-            let same = asked(&service, &path(part), &known).await;
+            let same = get_if_none_match(&service, &path(part), &known).await;
             assert_eq!(same.assert_status(304).header("etag"), Some(tag.as_str()));
             assert!(same.body.is_empty() && same.header("content-type").is_none(), "{known}");
         }
-        asked(&service, &path(part), "\"x\"").await.assert_status(200);
+        get_if_none_match(&service, &path(part), "\"x\"")
+            .await
+            .assert_status(200);
         service.db.batch_execute(change).await.unwrap();
-        let changed = asked(&service, &path(part), &tag).await;
+        let changed = get_if_none_match(&service, &path(part), &tag).await;
         assert_ne!(changed.status, 304, "{part}");
         assert_ne!(changed.header("etag"), Some(tag.as_str()), "{part}");
     }
@@ -39,14 +41,14 @@ async fn what_the_caller_has_is_answered_304_until_it_changes() {
 
 /// REP-16
 #[tokio::test]
-async fn the_answer_without_a_body_is_as_declared() {
+async fn a_304_is_as_declared() {
     let service = Service::start().await;
     for (part, case) in [
-        ("", "a_report_that_the_caller_has_is_not_sent_again"),
-        ("/forms", "forms_that_the_caller_has_are_not_sent_again"),
-        ("/pdf", "a_pdf_that_the_caller_has_is_not_sent_again"),
+        ("", "an_unchanged_report_is_not_sent_again"),
+        ("/forms", "unchanged_forms_are_not_sent_again"),
+        ("/pdf", "an_unchanged_pdf_is_not_sent_again"),
     ] {
-        asked(&service, &path(part), "*")
+        get_if_none_match(&service, &path(part), "*")
             .await
             .assert_status(304)
             .snapshot(case);
@@ -55,16 +57,16 @@ async fn the_answer_without_a_body_is_as_declared() {
 
 /// REP-16
 #[tokio::test]
-async fn who_may_not_see_a_report_learns_nothing_by_a_tag() {
+async fn an_etag_reveals_nothing_about_a_hidden_report() {
     let service = Service::start().await;
     let request = Request::get(&path("")).header("If-None-Match", "*");
-    let answer = service.send(request.signed_by(&partner_api_tests::GAMMA)).await;
-    answer.assert_refused(404, "not_found");
+    let response = service.send(request.signed_by(&partner_api_tests::GAMMA)).await;
+    response.assert_rejected(404, "not_found");
 }
 
 /// REP-16
 #[tokio::test]
-async fn a_pdf_is_called_after_its_report() {
+async fn the_file_name_of_a_pdf_is_the_report_number() {
     let service = Service::start().await;
     let pdf = service.get(&ALPHA, &path("/pdf")).await;
     assert_eq!(
@@ -73,7 +75,7 @@ async fn a_pdf_is_called_after_its_report() {
     );
 }
 
-/// The link to the picture of a scratch, without the address.
+/// The link to the picture of a scratch, without the base URL.
 async fn link(service: &Service) -> String {
     let photos = service.get(&ALPHA, &path("/photos")).await.json();
     let mut urls = photos["photos"]
@@ -87,7 +89,7 @@ async fn link(service: &Service) -> String {
 
 /// REP-17
 #[tokio::test]
-async fn a_part_of_a_file_is_sent_when_it_is_asked_for() {
+async fn a_requested_range_of_a_file_is_sent() {
     let service = Service::start().await;
     let link = link(&service).await;
     let get = async |headers: &[(&str, &str)]| {
@@ -114,14 +116,14 @@ async fn a_part_of_a_file_is_sent_when_it_is_asked_for() {
         assert_eq!(part.header("content-length"), Some(body.len().to_string().as_str()));
         assert_eq!(part.header("etag"), Some(tag.as_str()));
     }
-    // What is none of them, or several, is the whole.
+    // An invalid range or several ranges return the whole file.
     for range in ["bytes=8-0", "bytes=0-1,3-4", "lines=1-2"] {
-        let answer = get(&[("Range", range)]).await;
-        assert_eq!(answer.assert_status(200).body, "a picture of a scratch", "{range}");
+        let response = get(&[("Range", range)]).await;
+        assert_eq!(response.assert_status(200).body, "a picture of a scratch", "{range}");
     }
     let outside = get(&[("Range", "bytes=22-")]).await;
     assert_eq!(outside.assert_status(416).header("content-range"), Some("bytes */22"));
-    // The rest of another file than the client has the beginning of would make a third one.
+    // The rest of a different file must not be appended to the part that the client has.
     let rest = [("Range", "bytes=15-"), ("If-Range", tag.as_str())];
     assert_eq!(get(&rest).await.assert_status(206).body, "scratch");
     let rest = [("Range", "bytes=15-"), ("If-Range", "\"x\"")];
@@ -133,7 +135,7 @@ async fn a_part_of_a_file_is_sent_when_it_is_asked_for() {
 
 /// REP-17
 #[tokio::test]
-async fn what_there_is_to_read_is_told_without_reading_it() {
+async fn a_head_request_describes_a_file_without_its_bytes() {
     let service = Service::start().await;
     let request = Request::get(&link(&service).await)
         .with_method("HEAD")

@@ -44,10 +44,10 @@ async fn a_report_is_shown_with_plain_personal_data() {
         .send()
         .await
         .unwrap();
-    let answer = service.last();
-    answer.snapshot("a_report_is_shown_with_plain_personal_data");
-    assert_eq!(answer.json()["vehicle"]["plate_masked"], "34 FUL 301");
-    assert_eq!(answer.json()["summary"], "Sahibi 0534 333 03 01.");
+    let response = service.last();
+    response.snapshot("a_report_is_shown_with_plain_personal_data");
+    assert_eq!(response.json()["vehicle"]["plate_masked"], "34 FUL 301");
+    assert_eq!(response.json()["summary"], "Sahibi 0534 333 03 01.");
 }
 
 /// REP-1
@@ -58,23 +58,23 @@ async fn archived_and_cancelled_reports_are_shown() {
         (inspections::ARCHIVED, "archived"),
         (inspections::CANCELLED, "cancelled"),
     ] {
-        let answer = service.get(&ALPHA, &path(id)).await;
-        assert_eq!(answer.assert_status(200).json()["status"], status);
+        let response = service.get(&ALPHA, &path(id)).await;
+        assert_eq!(response.assert_status(200).json()["status"], status);
     }
 }
 
 /// REP-1, ERR-6
 #[tokio::test]
-async fn what_cannot_be_seen_answers_like_what_does_not_exist() {
+async fn a_hidden_report_looks_like_an_unknown_one() {
     let service = Service::start().await;
     let unknown = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
     unknown
-        .assert_refused(404, "not_found")
+        .assert_rejected(404, "not_found")
         .snapshot("an_unknown_report_is_not_found");
     for id in inspections::INVISIBLE {
         let hidden = service.get(&ALPHA, &path(id)).await;
         assert_eq!(
-            hidden.assert_refused(404, "not_found").message(),
+            hidden.assert_rejected(404, "not_found").message(),
             unknown.message(),
             "{id}"
         );
@@ -86,7 +86,7 @@ async fn what_cannot_be_seen_answers_like_what_does_not_exist() {
     ] {
         let hidden = service.get(key, &path(id)).await;
         assert_eq!(
-            hidden.assert_refused(404, "not_found").message(),
+            hidden.assert_rejected(404, "not_found").message(),
             unknown.message(),
             "{id}"
         );
@@ -94,7 +94,7 @@ async fn what_cannot_be_seen_answers_like_what_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_no_id_is_not_found() {
+async fn a_malformed_id_is_not_found() {
     let service = Service::start().await;
     for id in [
         "1",
@@ -103,13 +103,13 @@ async fn a_text_that_is_no_id_is_not_found() {
         &inspections::PUBLISHED.to_uppercase(),
         &inspections::PUBLISHED.replace('-', ""),
     ] {
-        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+        service.get(&ALPHA, &path(id)).await.assert_rejected(404, "not_found");
     }
 }
 
 /// REP-12
 #[tokio::test]
-async fn its_links_lead_to_its_parts() {
+async fn the_links_of_a_report_lead_to_its_parts() {
     let service = Service::start().await;
     let links = service.get(&ALPHA, &path(inspections::PUBLISHED)).await.json()["links"].clone();
     for part in ["forms", "photos", "pdf"] {
@@ -121,7 +121,7 @@ async fn its_links_lead_to_its_parts() {
 
 /// REQ-16
 #[tokio::test]
-async fn reading_writes_nothing_but_the_nonce() {
+async fn a_read_writes_only_its_nonce() {
     let service = Service::start().await;
     service
         .get(&ALPHA, &path(inspections::PUBLISHED))

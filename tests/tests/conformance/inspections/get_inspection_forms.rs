@@ -53,8 +53,8 @@ async fn notes_are_plain_where_personal_data_is_shown() {
 #[tokio::test]
 async fn a_measured_value_keeps_its_decimals() {
     let service = Service::start().await;
-    let answer = service.get(&ALPHA, &path(inspections::PUBLISHED)).await;
-    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    let response = service.get(&ALPHA, &path(inspections::PUBLISHED)).await;
+    let text = String::from_utf8(response.body.to_vec()).unwrap();
     assert!(text.contains("\"numeric_value\":-6.250"), "{text}");
 }
 
@@ -62,19 +62,19 @@ async fn a_measured_value_keeps_its_decimals() {
 #[tokio::test]
 async fn a_report_without_forms_gives_an_empty_array() {
     let service = Service::start().await;
-    let answer = service.get(&ALPHA, &path(inspections::WITHOUT_SLUG)).await;
+    let response = service.get(&ALPHA, &path(inspections::WITHOUT_SLUG)).await;
     assert_eq!(
-        answer.assert_status(200).json(),
+        response.assert_status(200).json(),
         json!({ "inspection_id": inspections::WITHOUT_SLUG, "forms": [] })
     );
 }
 
-/// REP-6; that they are hidden exactly as the report is, `rules::reports` shows of all its parts.
+/// REP-6. `rules::reports` shows that forms are hidden exactly as their report is.
 #[tokio::test]
 async fn forms_of_an_unknown_report_are_not_found() {
     let service = Service::start().await;
-    let answer = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
-    answer
-        .assert_refused(404, "not_found")
+    let response = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
+    response
+        .assert_rejected(404, "not_found")
         .snapshot("forms_of_an_unknown_report_are_not_found");
 }

@@ -24,37 +24,37 @@ async fn the_pdf_of_a_published_report_is_streamed() {
 
 /// REP-8
 #[tokio::test]
-async fn there_is_no_pdf_without_a_public_slug() {
+async fn a_report_without_a_public_slug_has_no_pdf() {
     let service = Service::start().await;
-    let answer = service.get(&ALPHA, &path(inspections::WITHOUT_SLUG)).await;
-    answer
-        .assert_refused(404, "not_found")
-        .snapshot("there_is_no_pdf_without_a_public_slug");
+    let response = service.get(&ALPHA, &path(inspections::WITHOUT_SLUG)).await;
+    response
+        .assert_rejected(404, "not_found")
+        .snapshot("a_report_without_a_public_slug_has_no_pdf");
 }
 
 /// REP-8
 #[tokio::test]
-async fn there_is_no_pdf_of_a_report_that_is_not_published() {
+async fn an_unpublished_report_has_no_pdf() {
     let service = Service::start().await;
     for id in [inspections::ARCHIVED, inspections::CANCELLED] {
-        // Not even one that was made while it was published.
+        // Not even one that was rendered while the report was published.
         let id_of: uuid::Uuid = id.parse().unwrap();
         let fingerprint = service.db.query_one("SELECT report_fingerprint($1)", &[&id_of]).await;
-        let key = pdf_key::fresh(id_of, fingerprint.unwrap().get(0));
+        let key = pdf_key::new_key(id_of, fingerprint.unwrap().get(0));
         let set = "UPDATE inspections SET pdf_object_key = $2 WHERE id = $1";
         service.db.execute(set, &[&id_of, &key]).await.unwrap();
-        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+        service.get(&ALPHA, &path(id)).await.assert_rejected(404, "not_found");
     }
     for id in inspections::INVISIBLE {
-        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+        service.get(&ALPHA, &path(id)).await.assert_rejected(404, "not_found");
     }
     service
         .get(&BETA, &path(inspections::NONE_PUBLISHED))
         .await
-        .assert_refused(404, "not_found");
+        .assert_rejected(404, "not_found");
     service
         .get(&ALPHA, &path(inspections::UNKNOWN))
         .await
-        .assert_refused(404, "not_found");
-    service.get(&ALPHA, &path("1")).await.assert_refused(404, "not_found");
+        .assert_rejected(404, "not_found");
+    service.get(&ALPHA, &path("1")).await.assert_rejected(404, "not_found");
 }

@@ -1,4 +1,4 @@
-//! A PDF is served only while what it was rendered under still holds.
+//! A PDF is returned only while the data that it was rendered from is unchanged.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use hayro::hayro_syntax::Pdf;
 use hayro::vello_cpu::color::palette::css::WHITE;
 use hayro::{RenderCache, RenderSettings};
 use lopdf::Document;
-use partner_api::publishing::{Turn, Worker};
+use partner_api::publishing::{RenderOutcome, Worker};
 use partner_api_store::connection::Connection;
 use partner_api_store::report_settings;
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::fixture::{branches, organizations};
 use partner_api_tests::options::Options;
-use partner_api_tests::{ALPHA, Answer, Service};
+use partner_api_tests::{ALPHA, Service, TestResponse};
 use rqrr::PreparedImage;
 
 const PLATE: &str = "35 MSK 201";
@@ -23,15 +23,15 @@ fn path(id: &str) -> String {
     format!("/api/v1/partner/inspections/{id}/pdf")
 }
 
-async fn get(service: &Service) -> Answer {
+async fn get(service: &Service) -> TestResponse {
     service.get(&ALPHA, &path(PUBLISHED)).await
 }
 
-/// One turn of a renderer of the service's, as its background would take it.
-async fn turn(service: &Service) -> Turn {
+/// Runs a renderer of the service once, as its background worker does.
+async fn render_once(service: &Service) -> RenderOutcome {
     let context = service.context();
     let worker = Worker::new(service.pool().clone(), context.storage.clone(), 1);
-    worker.turn().await.unwrap()
+    worker.render_next().await.unwrap()
 }
 
 async fn change(service: &Service, sql: &str) {
@@ -39,9 +39,9 @@ async fn change(service: &Service, sql: &str) {
     assert_eq!(changed, 1, "{sql}");
 }
 
-/// All text on the pages, without white space: line breaks are the layout's business.
-fn text(answer: &Answer) -> String {
-    let document = Document::load_mem(&answer.assert_status(200).body).unwrap();
+/// All text on the pages, without white space, because the layout decides on line breaks.
+fn text(response: &TestResponse) -> String {
+    let document = Document::load_mem(&response.assert_status(200).body).unwrap();
     let pages: Vec<u32> = document.get_pages().into_keys().collect();
     squeezed(&document.extract_text(&pages).unwrap())
 }
@@ -52,10 +52,10 @@ fn squeezed(text: &str) -> String {
         .collect()
 }
 
-/// The answer while the stored PDF does not hold, and the text of the one that is rendered then.
-async fn rendered_anew(service: &Service) -> String {
+/// Asserts that the stored PDF is stale, renders it again, and returns the text of the new one.
+async fn rendered_again(service: &Service) -> String {
     let waiting = get(service).await;
-    waiting.assert_refused(503, "service_unavailable");
+    waiting.assert_rejected(503, "service_unavailable");
     assert_eq!(waiting.header("retry-after"), Some("2"));
     assert!(
         waiting.json()["error"]["message"]
@@ -63,11 +63,11 @@ async fn rendered_anew(service: &Service) -> String {
             .unwrap()
             .contains("rendered")
     );
-    let rendered = Turn::Rendered {
+    let rendered = RenderOutcome::Rendered {
         report: PUBLISHED.parse().unwrap(),
-        is_asked: true,
+        is_requested: true,
     };
-    assert_eq!(turn(service).await, rendered);
+    assert_eq!(render_once(service).await, rendered);
     text(&get(service).await)
 }
 
@@ -80,13 +80,13 @@ fn mode(mode: &str) -> String {
 
 /// REP-8
 #[tokio::test]
-async fn a_pdf_is_not_served_while_it_is_rendered_anew() {
+async fn a_stale_pdf_is_not_served_while_it_is_rendered_again() {
     let service = Service::start().await;
     change(&service, &mode("NONE")).await;
     get(&service)
         .await
-        .assert_refused(503, "service_unavailable")
-        .snapshot("a_pdf_is_not_served_while_it_is_rendered_anew");
+        .assert_rejected(503, "service_unavailable")
+        .snapshot("a_stale_pdf_is_not_served_while_it_is_rendered_again");
 }
 
 /// REP-8, PII-3
@@ -94,12 +94,12 @@ async fn a_pdf_is_not_served_while_it_is_rendered_anew() {
 async fn a_pdf_of_a_laxer_privacy_mode_is_never_served_again() {
     let service = Service::start().await;
     change(&service, &mode("FULL")).await;
-    let full = rendered_anew(&service).await;
+    let full = rendered_again(&service).await;
     assert!(full.contains(&squeezed(PLATE)) && full.contains(VIN), "{full}");
 
     for (stricter, plate) in [("MASKED", "35***01"), ("NONE", "***")] {
         change(&service, &mode(stricter)).await;
-        let text = rendered_anew(&service).await;
+        let text = rendered_again(&service).await;
         assert!(text.contains(plate), "{stricter}: {text}");
         assert!(
             !text.contains(&squeezed(PLATE)) && !text.contains(VIN),
@@ -110,29 +110,29 @@ async fn a_pdf_of_a_laxer_privacy_mode_is_never_served_again() {
 
 /// REP-8
 #[tokio::test]
-async fn a_photo_that_was_hidden_after_publishing_is_in_no_pdf() {
+async fn a_photo_that_is_hidden_after_publishing_is_removed_from_the_pdf() {
     let service = Service::start().await;
     let photo = "UPDATE photos SET caption = 'Çizik yakından' WHERE object_key = 'photos/20101.jpg'";
     change(&service, photo).await;
     let caption = squeezed("Çizik yakından");
-    assert!(rendered_anew(&service).await.contains(&caption));
+    assert!(rendered_again(&service).await.contains(&caption));
     for hidden in ["show_in_report = false", "show_in_report = true, kind = 'REGISTRATION'"] {
         let shown = "UPDATE photos SET show_in_report = true, kind = 'DAMAGE' WHERE object_key = 'photos/20101.jpg'";
         let hide = format!("UPDATE photos SET {hidden} WHERE object_key = 'photos/20101.jpg'");
         change(&service, &hide).await;
-        assert!(!rendered_anew(&service).await.contains(&caption), "{hidden}");
+        assert!(!rendered_again(&service).await.contains(&caption), "{hidden}");
         change(&service, shown).await;
-        assert!(rendered_anew(&service).await.contains(&caption));
+        assert!(rendered_again(&service).await.contains(&caption));
     }
 }
 
 /// REP-8
 #[tokio::test]
-async fn whatever_is_printed_and_changed_by_sql_is_rendered_anew() {
+async fn a_change_by_sql_of_printed_data_renders_the_pdf_again() {
     let service = Service::start().await;
-    // As a restore or a replicating database writes: no trigger hears of it.
-    let unheard = "SET session_replication_role = replica";
-    service.db.batch_execute(unheard).await.unwrap();
+    // Triggers are disabled, as in a restore or in logical replication.
+    let without_triggers = "SET session_replication_role = replica";
+    service.db.batch_execute(without_triggers).await.unwrap();
     let report = format!("WHERE id = '{PUBLISHED}'");
     let form = "01974d20-0000-7f00-8000-000000020122";
     let answer = format!("WHERE inspection_form_id = '{form}' AND point_id = '01974d1f-0000-7f00-8000-000000002201'");
@@ -178,20 +178,20 @@ async fn whatever_is_printed_and_changed_by_sql_is_rendered_anew() {
         ),
     ] {
         change(&service, &sql).await;
-        let text = rendered_anew(&service).await;
+        let text = rendered_again(&service).await;
         assert!(text.contains(&squeezed(expected)), "{sql}: {text}");
     }
 }
 
 #[tokio::test]
-async fn what_is_not_printed_leaves_the_pdf_as_it_is() {
+async fn a_change_of_data_that_is_not_printed_keeps_the_pdf() {
     let service = Service::start().await;
     for sql in [
         format!(
             "UPDATE branches SET code = 'IZMIR-09' WHERE id = '{}'",
             branches::IZMIR_01
         ),
-        // What was written is judged by the limits of its time.
+        // Values keep the thresholds of the time when they were written.
         "UPDATE thresholds SET good_min = 2.9 WHERE point_code = 'BRAKE_FRONT_LEFT' AND good_min = 2.5 AND organization_id::text LIKE '%2'".to_owned(),
         "UPDATE photos SET thumb_object_key = NULL WHERE object_key = 'photos/20101.jpg'".to_owned(),
         "UPDATE photos SET caption = 'gizli kalır' WHERE object_key = 'photos/20103.jpg'".to_owned(),
@@ -208,7 +208,7 @@ async fn what_is_not_printed_leaves_the_pdf_as_it_is() {
             "{sql}"
         );
     }
-    // The time zone of a session changes the text of its times, but nothing of the report.
+    // The time zone of a session changes the text of its times, but not the report.
     let before = service
         .rows(&format!("SELECT report_fingerprint('{PUBLISHED}') AS of"))
         .await;
@@ -221,7 +221,7 @@ async fn what_is_not_printed_leaves_the_pdf_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_pdf_that_the_storage_has_lost_is_rendered_anew() {
+async fn a_pdf_missing_from_the_storage_is_rendered_again() {
     let service = Service::start().await;
     let key = service
         .rows(&format!(
@@ -234,7 +234,7 @@ async fn a_pdf_that_the_storage_has_lost_is_rendered_anew() {
         .delete(key[0]["key"].as_str().unwrap())
         .await
         .unwrap();
-    assert!(rendered_anew(&service).await.contains("IZM-2026-000201"));
+    assert!(rendered_again(&service).await.contains("IZM-2026-000201"));
 }
 
 #[tokio::test]
@@ -256,20 +256,20 @@ async fn a_report_is_rendered_in_the_background_when_it_is_published() {
     )
     .await;
     let is_served = async || {
-        let answer = get(&service).await;
-        if answer.status != 200 {
-            answer.assert_refused(503, "service_unavailable");
+        let response = get(&service).await;
+        if response.status != 200 {
+            response.assert_rejected(503, "service_unavailable");
         }
-        answer.status == 200
+        response.status == 200
     };
     service.within(Duration::from_secs(120), is_served).await;
     assert!(text(&get(&service).await).contains(&squeezed(PLATE)));
 }
 
-/// What the QR codes on a PDF's first page say, read from its pixels: by a camera that comes closer until it sees one.
+/// The contents of the QR codes on the first page of a PDF, read from its pixels at growing resolutions until one is found.
 fn qr_codes(pdf: &[u8]) -> Vec<String> {
     let pdf = Pdf::new(pdf.to_vec()).unwrap();
-    let seen = [144.0, 250.0, 350.0].into_iter().map(|dots_per_inch| {
+    let decoded = [144.0, 250.0, 350.0].into_iter().map(|dots_per_inch| {
         let (width, height, pixels) = pixels(&pdf, dots_per_inch);
         let mut picture = PreparedImage::prepare_from_greyscale(width, height, |x, y| pixels[y * width + x]);
         let codes = picture.detect_grids();
@@ -278,10 +278,10 @@ fn qr_codes(pdf: &[u8]) -> Vec<String> {
             .filter_map(|code| Some(code.decode().ok()?.1))
             .collect::<Vec<_>>()
     });
-    seen.into_iter().find(|codes| !codes.is_empty()).unwrap_or_default()
+    decoded.into_iter().find(|codes| !codes.is_empty()).unwrap_or_default()
 }
 
-/// The first page, drawn: its width and height, and how bright each pixel is.
+/// The rendered first page: its width and height, and the brightness of each pixel.
 fn pixels(pdf: &Pdf, dots_per_inch: f32) -> (usize, usize, Vec<u8>) {
     let settings = RenderSettings {
         x_scale: dots_per_inch / 72.0,
@@ -305,7 +305,7 @@ fn pixels(pdf: &Pdf, dots_per_inch: f32) -> (usize, usize, Vec<u8>) {
 
 /// REP-20
 #[tokio::test]
-async fn a_pdf_links_to_its_public_page_where_there_is_one() {
+async fn a_pdf_links_to_its_public_page_if_there_is_one() {
     let service = Service::start().await;
     let stored = service
         .rows(&format!(
@@ -313,14 +313,14 @@ async fn a_pdf_links_to_its_public_page_where_there_is_one() {
         ))
         .await;
     let slug = stored[0]["slug"].as_str().unwrap();
-    // The longest that the configuration takes.
+    // The longest address that the configuration accepts.
     let long = format!("{:x<200}", "https://reports.example/{slug}?of=");
     for address in [Some("https://reports.example/{slug}"), Some(&long), None] {
         let client = Connection::take(service.pool(), Duration::from_secs(20)).await.unwrap();
         assert!(report_settings::set_public_report_url(&client, address).await.unwrap());
         assert!(!report_settings::set_public_report_url(&client, address).await.unwrap());
         drop(client);
-        let text = rendered_anew(&service).await;
+        let text = rendered_again(&service).await;
         let link = address.map(|address| address.replace("{slug}", slug));
         let is_printed = text.contains(&squeezed(link.as_deref().unwrap_or("reports.example")));
         assert_eq!(is_printed, link.is_some(), "{text}");
@@ -331,10 +331,10 @@ async fn a_pdf_links_to_its_public_page_where_there_is_one() {
 
 /// REP-18, PII-6
 #[tokio::test]
-async fn a_pdf_says_who_inspected_where_and_which_device_measured_against_which_limits() {
+async fn a_pdf_names_the_inspector_the_branch_the_device_and_the_thresholds() {
     let service = Service::start().await;
     for sql in [
-        // The measurement that the form's answer names.
+        // The measurement that the answer in the form refers to.
         format!(
             "INSERT INTO measurements (id, partner_id, key_id, organization_id, branch_id, plate, device_serial, measured_at,
                  received_at, raw, raw_sha256, status, inspection_id, settled_at, point_codes, point_texts, point_outcomes)
@@ -354,7 +354,7 @@ async fn a_pdf_says_who_inspected_where_and_which_device_measured_against_which_
     ] {
         service.db.batch_execute(&sql).await.unwrap();
     }
-    let text = rendered_anew(&service).await;
+    let text = rendered_again(&service).await;
     for expected in [
         "Ş. T.",
         "Mithatpaşa Cad. No: 8, Konak / İzmir",
@@ -365,7 +365,7 @@ async fn a_pdf_says_who_inspected_where_and_which_device_measured_against_which_
         "2,85 kN",
         "iyi: en az 2,50",
         "sınırda: en az 2,00",
-        // What an inspector wrote himself, with limits that say the same of it.
+        // A value that an inspector wrote, with thresholds that give the same status.
         "-6,25 m/km",
         "elle girildi",
         "iyi: ±5,00",

@@ -9,7 +9,7 @@ fn path(id: &str) -> String {
 
 /// REP-7
 #[tokio::test]
-async fn photos_come_in_order_without_the_hidden_ones() {
+async fn visible_photos_are_listed_in_order() {
     let service = Service::start().await;
     service
         .client(&ALPHA)
@@ -18,7 +18,7 @@ async fn photos_come_in_order_without_the_hidden_ones() {
         .send()
         .await
         .unwrap();
-    service.last().snapshot("photos_come_in_order_without_the_hidden_ones");
+    service.last().snapshot("visible_photos_are_listed_in_order");
 }
 
 #[tokio::test]
@@ -40,10 +40,10 @@ async fn a_caption_is_plain_where_personal_data_is_shown() {
 #[tokio::test]
 async fn a_link_works_for_900_seconds_without_a_signature() {
     let service = Service::start().await;
-    let asked = Utc::now();
+    let requested_at = Utc::now();
     let photo = service.get(&ALPHA, &path(inspections::PUBLISHED)).await.json()["photos"][0].clone();
     let expires: DateTime<Utc> = photo["expires_at"].as_str().unwrap().parse().unwrap();
-    let lifetime = (expires - asked).num_seconds();
+    let lifetime = (expires - requested_at).num_seconds();
     assert!((898..=905).contains(&lifetime), "{lifetime} s");
     let target = photo["url"]
         .as_str()
@@ -51,10 +51,10 @@ async fn a_link_works_for_900_seconds_without_a_signature() {
         .strip_prefix(&service.base_url)
         .unwrap()
         .to_owned();
-    let answer = service.send(Request::get(&target)).await;
-    answer.assert_status(200);
-    assert_eq!(answer.header("content-type"), Some("image/jpeg"));
-    assert_eq!(&answer.body[..], b"a picture of a car");
+    let response = service.send(Request::get(&target)).await;
+    response.assert_status(200);
+    assert_eq!(response.header("content-type"), Some("image/jpeg"));
+    assert_eq!(&response.body[..], b"a picture of a car");
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn an_altered_link_is_not_found() {
         service
             .send(Request::get(&altered))
             .await
-            .assert_refused(404, "not_found");
+            .assert_rejected(404, "not_found");
     }
 }
 
@@ -91,19 +91,19 @@ async fn an_altered_link_is_not_found() {
 #[tokio::test]
 async fn a_report_without_photos_gives_an_empty_array() {
     let service = Service::start().await;
-    let answer = service.get(&ALPHA, &path(inspections::ARCHIVED)).await;
+    let response = service.get(&ALPHA, &path(inspections::ARCHIVED)).await;
     assert_eq!(
-        answer.assert_status(200).json(),
+        response.assert_status(200).json(),
         json!({ "inspection_id": inspections::ARCHIVED, "photos": [] })
     );
 }
 
-/// REP-6; that they are hidden exactly as the report is, `rules::reports` shows of all its parts.
+/// REP-6. `rules::reports` shows that photos are hidden exactly as their report is.
 #[tokio::test]
 async fn photos_of_an_unknown_report_are_not_found() {
     let service = Service::start().await;
-    let answer = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
-    answer
-        .assert_refused(404, "not_found")
+    let response = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
+    response
+        .assert_rejected(404, "not_found")
         .snapshot("photos_of_an_unknown_report_are_not_found");
 }

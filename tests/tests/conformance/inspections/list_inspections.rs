@@ -2,24 +2,24 @@ use std::num::NonZeroU32;
 
 use partner_api_client::types::InspectionStatus;
 use partner_api_tests::fixture::{branches, inspections, organizations};
-use partner_api_tests::{ALPHA, Answer, BETA, GAMMA, Service};
+use partner_api_tests::{ALPHA, BETA, GAMMA, Service, TestResponse};
 
 const LIST: &str = "/api/v1/partner/inspections";
 
-async fn list(service: &Service, query: &str) -> Answer {
+async fn list(service: &Service, query: &str) -> TestResponse {
     service.get(&ALPHA, &format!("{LIST}?{query}")).await
 }
 
 /// REP-3
 #[tokio::test]
-async fn published_and_archived_reports_come_newest_first() {
+async fn published_and_archived_reports_are_listed_newest_first() {
     let service = Service::start().await;
     service.client(&ALPHA).list_inspections().send().await.unwrap();
-    let answer = service.last();
-    answer.snapshot("published_and_archived_reports_come_newest_first");
+    let response = service.last();
+    response.snapshot("published_and_archived_reports_are_listed_newest_first");
     let expected = [
         inspections::FULL_PUBLISHED,
-        // Created at the same moment: the greater id comes first.
+        // Of reports that were created at the same time, the greater ID comes first.
         inspections::OTHER_BRANCH,
         inspections::WITHOUT_SLUG,
         inspections::PUBLISHED,
@@ -27,12 +27,12 @@ async fn published_and_archived_reports_come_newest_first() {
         inspections::NONE_ARCHIVED,
         inspections::ARCHIVED,
     ];
-    assert_eq!(answer.data("id"), expected);
+    assert_eq!(response.data("id"), expected);
 }
 
 /// REP-1, REP-3
 #[tokio::test]
-async fn cancelled_reports_come_only_when_asked_for() {
+async fn cancelled_reports_are_listed_only_on_request() {
     let service = Service::start().await;
     service
         .client(&ALPHA)
@@ -41,14 +41,14 @@ async fn cancelled_reports_come_only_when_asked_for() {
         .send()
         .await
         .unwrap();
-    let answer = service.last();
-    answer.snapshot("cancelled_reports_come_only_when_asked_for");
-    assert_eq!(answer.data("id"), [inspections::CANCELLED]);
+    let response = service.last();
+    response.snapshot("cancelled_reports_are_listed_only_on_request");
+    assert_eq!(response.data("id"), [inspections::CANCELLED]);
 }
 
 /// REP-2
 #[tokio::test]
-async fn a_restricted_partner_sees_the_reports_of_its_branches_only() {
+async fn a_restricted_partner_sees_only_the_reports_of_its_branches() {
     let service = Service::start().await;
     let list = service.client(&BETA).list_inspections().send().await.unwrap();
     assert_eq!(
@@ -122,7 +122,7 @@ async fn filters_combine() {
 
 /// REP-3
 #[tokio::test]
-async fn a_filter_that_names_what_is_not_granted_gives_an_empty_list() {
+async fn a_filter_for_something_not_granted_returns_an_empty_list() {
     let service = Service::start().await;
     for query in [
         format!("organization_id={}", organizations::FULL),
@@ -132,14 +132,14 @@ async fn a_filter_that_names_what_is_not_granted_gives_an_empty_list() {
         "organization_id=".to_owned(),
         format!("organization_id={}", organizations::MASKED.to_uppercase()),
     ] {
-        let answer = service.get(&BETA, &format!("{LIST}?{query}")).await;
-        assert!(answer.assert_status(200).data("id").is_empty(), "{query}");
+        let response = service.get(&BETA, &format!("{LIST}?{query}")).await;
+        assert!(response.assert_status(200).data("id").is_empty(), "{query}");
     }
 }
 
 /// REP-11, REQ-15
 #[tokio::test]
-async fn a_first_page_names_the_next_one() {
+async fn the_first_page_has_a_cursor_of_the_next_one() {
     let service = Service::start().await;
     service
         .client(&ALPHA)
@@ -148,22 +148,22 @@ async fn a_first_page_names_the_next_one() {
         .send()
         .await
         .unwrap();
-    service.last().snapshot("a_first_page_names_the_next_one");
+    service.last().snapshot("the_first_page_has_a_cursor_of_the_next_one");
 }
 
 /// REP-4
 #[tokio::test]
-async fn a_cursor_belongs_to_its_partner_and_filters() {
+async fn a_cursor_is_valid_only_for_its_partner_and_filters() {
     let service = Service::start().await;
     let altered = list(&service, "cursor=AZdNGwqAfES0r2eVq0xk3Q").await;
     altered
-        .assert_refused(400, "invalid_request")
-        .snapshot("an_altered_cursor_is_refused");
+        .assert_rejected(400, "invalid_request")
+        .snapshot("an_altered_cursor_is_rejected");
     let cursor = list(&service, "limit=1").await.json()["page"]["next_cursor"]
         .as_str()
         .unwrap()
         .to_owned();
-    // Its own partner and filters, another limit: it is good.
+    // With the same partner and filters, it is valid for another limit.
     list(&service, &format!("limit=5&cursor={cursor}"))
         .await
         .assert_status(200);
@@ -187,22 +187,22 @@ async fn a_cursor_belongs_to_its_partner_and_filters() {
     ] {
         let message = list(&service, &query)
             .await
-            .assert_refused(400, "invalid_request")
+            .assert_rejected(400, "invalid_request")
             .message();
         assert!(message.contains("cursor"), "{query}: {message}");
     }
-    let answer = service.get(&BETA, &format!("{LIST}?cursor={cursor}")).await;
-    answer.assert_refused(400, "invalid_request");
+    let response = service.get(&BETA, &format!("{LIST}?cursor={cursor}")).await;
+    response.assert_rejected(400, "invalid_request");
 }
 
 /// ERR-8, REP-11
 #[tokio::test]
-async fn a_bad_parameter_is_refused_by_name() {
+async fn an_invalid_parameter_is_rejected_and_named() {
     let service = Service::start().await;
     list(&service, "limit=101")
         .await
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_limit_over_100_is_refused");
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_limit_over_100_is_rejected");
     for (query, name) in [
         ("limit=0", "limit"),
         ("limit=-1", "limit"),
@@ -224,40 +224,40 @@ async fn a_bad_parameter_is_refused_by_name() {
     ] {
         let message = list(&service, query)
             .await
-            .assert_refused(400, "invalid_request")
+            .assert_rejected(400, "invalid_request")
             .message();
         assert!(message.contains(name), "{query}: {message}");
     }
 }
 
 #[tokio::test]
-async fn a_literal_plus_in_a_time_is_refused_with_a_hint() {
+async fn a_literal_plus_in_a_time_is_rejected_with_a_hint() {
     let service = Service::start().await;
-    let answer = list(&service, "published_from=2026-05-01T00:00:00+03:00").await;
-    answer
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_literal_plus_in_a_time_is_refused_with_a_hint");
-    assert!(answer.message().contains("%2B"), "{}", answer.message());
+    let response = list(&service, "published_from=2026-05-01T00:00:00+03:00").await;
+    response
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_literal_plus_in_a_time_is_rejected_with_a_hint");
+    assert!(response.message().contains("%2B"), "{}", response.message());
 }
 
 /// REP-5
 #[tokio::test]
-async fn a_range_that_ends_before_it_begins_is_refused() {
+async fn a_range_that_ends_before_it_begins_is_rejected() {
     let service = Service::start().await;
-    let answer = list(
+    let response = list(
         &service,
         "created_from=2026-05-02T00:00:00Z&created_to=2026-05-01T00:00:00Z",
     )
     .await;
-    answer
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_range_that_ends_before_it_begins_is_refused");
+    response
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_range_that_ends_before_it_begins_is_rejected");
     list(
         &service,
         "published_from=2026-05-02T00:00:00Z&published_to=2026-05-01T00:00:00Z",
     )
     .await
-    .assert_refused(400, "invalid_request");
+    .assert_rejected(400, "invalid_request");
     list(
         &service,
         "created_from=2026-05-01T00:00:00Z&created_to=2026-05-01T03:00:00%2B03:00",

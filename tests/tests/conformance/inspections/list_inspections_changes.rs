@@ -1,17 +1,17 @@
 //! The list of changes (`updated_from`, `updated_to`), and reports by their numbers.
 
 use partner_api_tests::fixture::{inspections, organizations};
-use partner_api_tests::{ALPHA, Answer, BETA, DELTA, Service};
+use partner_api_tests::{ALPHA, BETA, DELTA, Service, TestResponse};
 
 const LIST: &str = "/api/v1/partner/inspections";
 
-async fn list(service: &Service, query: &str) -> Answer {
+async fn list(service: &Service, query: &str) -> TestResponse {
     service.get(&ALPHA, &format!("{LIST}?{query}")).await
 }
 
 /// REP-13, REP-14
 #[tokio::test]
-async fn one_sync_learns_of_what_was_archived_and_cancelled_later() {
+async fn a_sync_learns_of_reports_that_were_archived_or_cancelled_later() {
     let service = Service::start().await;
     let synced = "updated_from=2026-06-01T00:00:00Z";
     assert!(list(&service, synced).await.data("id").is_empty());
@@ -29,7 +29,7 @@ async fn one_sync_learns_of_what_was_archived_and_cancelled_later() {
     );
     service.db.batch_execute(&sql).await.unwrap();
     let changed = list(&service, synced).await;
-    // In the order of the changes; without photos, nothing of the other one has changed.
+    // In the order of the changes. The other one has no photos, so it has not changed.
     assert_eq!(
         changed.data("id"),
         [
@@ -45,12 +45,12 @@ async fn one_sync_learns_of_what_was_archived_and_cancelled_later() {
 
 /// REP-14
 #[tokio::test]
-async fn a_list_of_changes_has_every_status_in_the_order_of_the_changes() {
+async fn a_list_of_changes_has_reports_of_every_status_in_order_of_change() {
     let service = Service::start().await;
-    let answer = list(&service, "updated_from=2026-05-11T00:00:00Z&limit=2").await;
-    answer.snapshot("a_list_of_changes_has_every_status_in_the_order_of_the_changes");
-    let mut ids = answer.data("id");
-    let mut page = answer.json()["page"].clone();
+    let response = list(&service, "updated_from=2026-05-11T00:00:00Z&limit=2").await;
+    response.snapshot("a_list_of_changes_has_reports_of_every_status_in_order_of_change");
+    let mut ids = response.data("id");
+    let mut page = response.json()["page"].clone();
     while let Some(cursor) = page["next_cursor"].as_str() {
         let next = list(
             &service,
@@ -74,7 +74,7 @@ async fn a_list_of_changes_has_every_status_in_the_order_of_the_changes() {
 
 /// REP-14
 #[tokio::test]
-async fn what_all_reports_of_an_organization_show_changes_all_of_them() {
+async fn a_change_of_organization_data_changes_all_of_its_reports() {
     let service = Service::start().await;
     let sql = format!(
         "UPDATE organizations SET pii_mode = 'NONE' WHERE id = '{}'",
@@ -96,7 +96,7 @@ async fn what_all_reports_of_an_organization_show_changes_all_of_them() {
             .iter()
             .all(|time| time.as_str() > "2026-06-01")
     );
-    // To be within the range, what was changed last must be.
+    // Only the last change has to be within the range.
     let until = list(&service, "updated_to=2026-06-01T00:00:00Z").await.data("id");
     assert!(!until.contains(&inspections::PUBLISHED.to_owned()));
     assert!(until.contains(&inspections::NONE_PUBLISHED.to_owned()));
@@ -104,7 +104,7 @@ async fn what_all_reports_of_an_organization_show_changes_all_of_them() {
 
 /// REP-14
 #[tokio::test]
-async fn a_report_that_changes_between_pages_comes_to_stand_at_their_end() {
+async fn a_report_that_changes_between_pages_moves_to_the_end() {
     let service = Service::start().await;
     let query = "updated_from=2026-01-01T00:00:00Z&limit=3";
     let first = list(&service, query).await;
@@ -129,7 +129,7 @@ async fn a_report_that_changes_between_pages_comes_to_stand_at_their_end() {
 
 /// REP-4
 #[tokio::test]
-async fn a_cursor_of_one_order_is_none_of_the_other() {
+async fn a_cursor_of_one_order_is_invalid_in_the_other() {
     let service = Service::start().await;
     for (one, other) in [
         ("limit=1", "updated_from=2026-01-01T00:00:00Z"),
@@ -141,20 +141,20 @@ async fn a_cursor_of_one_order_is_none_of_the_other() {
             .to_owned();
         list(&service, &format!("{other}&cursor={cursor}"))
             .await
-            .assert_refused(400, "invalid_request");
+            .assert_rejected(400, "invalid_request");
     }
 }
 
 /// REP-5
 #[tokio::test]
-async fn a_range_of_changes_that_ends_before_it_begins_is_refused() {
+async fn a_range_of_changes_that_ends_before_it_begins_is_rejected() {
     let service = Service::start().await;
-    let answer = list(
+    let response = list(
         &service,
         "updated_from=2026-06-01T00:00:00Z&updated_to=2026-05-01T00:00:00Z",
     )
     .await;
-    let message = answer.assert_refused(400, "invalid_request").message();
+    let message = response.assert_rejected(400, "invalid_request").message();
     assert!(
         message.contains("updated_from") && message.contains("updated_to"),
         "{message}"
@@ -198,12 +198,12 @@ async fn a_report_is_found_by_its_number() {
     }
     list(&service, "report_number=")
         .await
-        .assert_refused(400, "invalid_request");
+        .assert_rejected(400, "invalid_request");
 }
 
 /// PII-4
 #[tokio::test]
-async fn a_vin_finds_reports_of_the_organizations_that_show_it_and_of_no_other() {
+async fn a_vin_finds_only_reports_of_organizations_that_show_it() {
     let service = Service::start().await;
     let of_vin = async |vin: &str| {
         list(&service, &format!("vin={vin}"))
@@ -222,7 +222,7 @@ async fn a_vin_finds_reports_of_the_organizations_that_show_it_and_of_no_other()
     for vin in hidden {
         assert!(of_vin(vin).await.is_empty(), "{vin}");
     }
-    // Shown as it may be looked for, from the moment of the change on.
+    // Searching follows the mode of the organization from the moment of the change on.
     let sql = format!(
         "UPDATE organizations SET pii_mode = 'MASKED' WHERE id = '{}'",
         organizations::FULL

@@ -1,21 +1,32 @@
-//! `add_photo`
+//! The operation `add_photo`.
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use partner_api::publishing::Worker;
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::inspectors::InspectorClient;
-use partner_api_tests::{ALPHA, AYSE, Answer, DERYA, Options, Request, Service};
+use partner_api_tests::{ALPHA, AYSE, DERYA, Options, Request, Service, TestResponse};
 use sandbox_pictures as pictures;
 
 fn target(id: &str, query: &str) -> String {
     format!("/inspector/v1/reports/{id}/photos?{query}")
 }
 
-/// A photo as a camera would give it.
+/// A photo as a camera produces it.
 fn photo() -> Vec<u8> {
     pictures::SCENES[0].draw().unwrap().full
 }
 
-async fn add(service: &Service, inspector: &InspectorClient, target: &str, bytes: Vec<u8>) -> Answer {
+/// The checksum of a PNG's chunk.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+        })
+    })
+}
+
+async fn add(service: &Service, inspector: &InspectorClient, target: &str, bytes: Vec<u8>) -> TestResponse {
     let request = Request::new("POST", target)
         .body(bytes)
         .header("content-type", "application/octet-stream");
@@ -24,16 +35,18 @@ async fn add(service: &Service, inspector: &InspectorClient, target: &str, bytes
 
 /// INS-9
 #[tokio::test]
-async fn a_photo_is_kept_in_two_sizes_behind_the_others() {
+async fn a_photo_is_stored_in_two_sizes_after_the_others() {
     let service = Service::start().await;
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
     for kind in ["ODOMETER", "REGISTRATION"] {
         let call = client.add_photo().id(id).kind(kind).caption("Gösterge".to_owned());
         call.body(photo()).send().await.unwrap();
     }
-    let answer = seen.last();
-    answer.assert_status(201).snapshot("a_photo_is_added_behind_the_others");
+    let response = received.last();
+    response
+        .assert_status(201)
+        .snapshot("a_photo_is_added_after_the_others");
     for row in service
         .rows("SELECT object_key, thumb_object_key FROM photos WHERE caption = 'Gösterge'")
         .await
@@ -44,8 +57,8 @@ async fn a_photo_is_kept_in_two_sizes_behind_the_others() {
             assert!(service.context().storage.exists(key.as_str().unwrap()).await.unwrap());
         }
     }
-    // Its links work for a browser.
-    let url = answer.json()["data"]["photos"][0]["thumb_url"]
+    // A browser can follow its links.
+    let url = response.json()["data"]["photos"][0]["thumb_url"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -55,25 +68,37 @@ async fn a_photo_is_kept_in_two_sizes_behind_the_others() {
 
 /// INS-9
 #[tokio::test]
-async fn what_is_no_photo_is_refused_by_its_bytes_whatever_it_is_called() {
+async fn a_file_that_is_not_a_photo_is_rejected_whatever_its_content_type() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "kind=DAMAGE");
-    let refused = add(
+    let rejected = add(
         &service,
         &inspector,
         &target,
         b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(),
     )
     .await;
-    refused
-        .assert_refused(415, "unsupported_photo")
-        .snapshot("what_is_no_photo_is_refused");
-    let half = add(&service, &inspector, &target, photo()[..200].to_vec()).await;
-    half.assert_refused(415, "unsupported_photo");
-    add(&service, &inspector, &target, Vec::new())
-        .await
-        .assert_refused(415, "unsupported_photo");
+    rejected
+        .assert_rejected(415, "unsupported_photo")
+        .snapshot("a_file_that_is_not_a_photo_is_rejected");
+    // A transfer that broke off.
+    let photo = photo();
+    for cut in [&photo[..photo.len() / 5], &[]] {
+        let rejected = add(&service, &inspector, &target, cut.to_vec()).await;
+        rejected.assert_rejected(415, "photo_truncated");
+        if cut.is_empty() {
+            rejected.snapshot("an_empty_file_is_rejected");
+        }
+    }
+    // A header that claims 65,535 pixels a side.
+    let mut huge = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\xff\xff\0\0\xff\xff\x08\x02\0\0\0".to_vec();
+    huge.extend_from_slice(&crc32(&huge[12..]).to_be_bytes());
+    huge.extend_from_slice(b"\0\0\0\0IDAT\x35\xaf\x06\x1e");
+    let rejected = add(&service, &inspector, &target, huge).await;
+    rejected
+        .assert_rejected(415, "photo_too_large")
+        .snapshot("a_photo_with_too_many_pixels_is_rejected");
     assert_eq!(
         service
             .count("photos WHERE inspection_id IN (SELECT id FROM inspections WHERE plate = '35OPN205')")
@@ -84,7 +109,7 @@ async fn what_is_no_photo_is_refused_by_its_bytes_whatever_it_is_called() {
 
 /// INS-9
 #[tokio::test]
-async fn a_photo_has_its_bounds_and_its_report() {
+async fn photos_are_limited_in_size_and_need_an_editable_report() {
     let service = Service::start_with(Options {
         body_timeout: std::time::Duration::from_millis(300),
         ..Options::default()
@@ -99,32 +124,55 @@ async fn a_photo_has_its_bounds_and_its_report() {
     service
         .send(inspector.sends(announced))
         .await
-        .assert_refused(413, "payload_too_large")
-        .snapshot("a_photo_that_is_too_large_is_refused");
+        .assert_rejected(413, "payload_too_large")
+        .snapshot("a_photo_that_is_too_large_is_rejected");
     let slow = Request::new("POST", &damage(inspections::DRAFT)).body("x").stalled();
     service
         .send(inspector.sends(slow))
         .await
-        .assert_refused(408, "request_timeout")
-        .snapshot("a_photo_that_does_not_arrive_is_given_up");
+        .assert_rejected(408, "request_timeout")
+        .snapshot("a_photo_that_does_not_arrive_in_time_is_rejected");
     let unknown = target(inspections::DRAFT, "kind=DAMAGE&point_code=ROOF_RACK");
     add(&service, &inspector, &unknown, photo())
         .await
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_photo_of_no_point_is_refused");
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_photo_of_an_unknown_point_is_rejected");
     add(&service, &derya, &damage(inspections::DRAFT), photo())
         .await
-        .assert_refused(404, "not_found")
-        .snapshot("no_photo_goes_into_a_report_of_another_branch");
+        .assert_rejected(404, "not_found")
+        .snapshot("a_photo_for_a_report_of_another_branch_is_rejected");
     add(&service, &inspector, &damage(inspections::IN_REVIEW), photo())
         .await
-        .assert_refused(409, "transition_refused")
-        .snapshot("a_report_in_review_takes_no_photo");
+        .assert_rejected(409, "transition_rejected")
+        .snapshot("a_photo_for_a_report_in_review_is_rejected");
 }
 
 /// INS-9
 #[tokio::test]
-async fn what_a_request_stored_that_came_to_nothing_is_deleted_at_once_or_later_and_no_photo_is() {
+async fn slow_uploads_of_one_inspector_leave_places_for_others() {
+    let service = Service::start().await;
+    let (slow, quick) = (service.inspector(&AYSE).await, service.inspector(&DERYA).await);
+    let damage = |id: &str| target(id, "kind=DAMAGE");
+    // Longer than what an upload may send without a place. A decoder ignores what follows the picture.
+    let long = [photo(), vec![0; 100_000]].concat();
+    let mut uploads: FuturesUnordered<_> = (0..20)
+        .map(|_| {
+            let request = Request::new("POST", &damage(inspections::DRAFT))
+                .body(long.clone())
+                .stalled();
+            service.send(slow.sends(request))
+        })
+        .collect();
+    // The others wait for a place.
+    let crowded = uploads.next().await.unwrap();
+    crowded.assert_rejected(503, "service_unavailable");
+    let added = add(&service, &quick, &damage(inspections::FULL_DRAFT), long).await;
+    added.assert_status(201);
+}
+
+/// INS-9
+#[tokio::test]
+async fn objects_of_a_failed_upload_are_deleted_and_photos_in_use_are_kept() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "kind=DAMAGE");
@@ -132,7 +180,7 @@ async fn what_a_request_stored_that_came_to_nothing_is_deleted_at_once_or_later_
     add(&service, &inspector, &target, photo()).await.assert_status(201);
     assert_eq!(service.count("orphaned_objects").await, 0);
 
-    // The report comes to have no photo; the statement that says so tells the objects.
+    // The report gets no photo, and the objects are recorded as orphaned.
     let fails = |name: &str, on: &str| {
         format!(
             "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
@@ -144,8 +192,8 @@ async fn what_a_request_stored_that_came_to_nothing_is_deleted_at_once_or_later_
             $$ BEGIN INSERT INTO stored VALUES (NEW.object_key); RETURN NEW; END $$;
         CREATE TRIGGER keep BEFORE INSERT ON orphaned_objects FOR EACH ROW EXECUTE FUNCTION keep();";
     service.db.batch_execute(stored).await.unwrap();
-    let refuse = fails("refuse", "INSERT ON photos");
-    service.db.batch_execute(&refuse).await.unwrap();
+    let reject = fails("reject", "INSERT ON photos");
+    service.db.batch_execute(&reject).await.unwrap();
     let exist = async || {
         let mut exist = Vec::new();
         for row in service.rows("SELECT object_key FROM stored").await.as_array().unwrap() {
@@ -157,7 +205,7 @@ async fn what_a_request_stored_that_came_to_nothing_is_deleted_at_once_or_later_
     assert_eq!(exist().await, [false, false]);
     assert_eq!(service.count("orphaned_objects").await, 0);
 
-    // The process ends before it can say or do anything more.
+    // The process ends before it can record or delete anything.
     let end = fails("ends", "UPDATE ON orphaned_objects");
     service.db.batch_execute(&end).await.unwrap();
     add(&service, &inspector, &target, photo()).await.assert_status(500);
@@ -168,9 +216,13 @@ async fn what_a_request_stored_that_came_to_nothing_is_deleted_at_once_or_later_
         .batch_execute("DROP TRIGGER ends ON orphaned_objects")
         .await
         .unwrap();
-    worker.delete_unnamed().await.unwrap();
-    assert_eq!(exist().await, [false, false, true, true], "it might be under way still");
-    // A photo that a report names stays, whatever the table says.
+    worker.delete_orphaned().await.unwrap();
+    assert_eq!(
+        exist().await,
+        [false, false, true, true],
+        "the upload may still be running"
+    );
+    // A photo that a report references is kept, whatever the table contains.
     let all_due = "INSERT INTO orphaned_objects SELECT object_key, inspection_id, organization_id, now() FROM photos WHERE kind = 'DAMAGE'
             AND inspection_id = ";
     let due = "UPDATE orphaned_objects SET delete_at = now()";
@@ -179,26 +231,29 @@ async fn what_a_request_stored_that_came_to_nothing_is_deleted_at_once_or_later_
         .batch_execute(&format!("{all_due}'{}'; {due}", inspections::DRAFT))
         .await
         .unwrap();
-    worker.delete_unnamed().await.unwrap();
+    worker.delete_orphaned().await.unwrap();
     assert_eq!(exist().await, [false, false, false, false, true]);
     assert_eq!(service.count("orphaned_objects").await, 0);
 }
 
 /// INS-9, REP-7
 #[tokio::test]
-async fn partners_see_the_photo_once_the_report_is_published_and_a_registration_never() {
+async fn partners_see_a_photo_after_publication_but_never_a_registration() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     for kind in ["DAMAGE", "REGISTRATION"] {
         let target = target(inspections::DRAFT, &format!("kind={kind}&point_code=FRONT_HOOD"));
         add(&service, &inspector, &target, photo()).await.assert_status(201);
     }
-    let report = inspector.report(&service, inspections::DRAFT).await;
-    let body = serde_json::json!({ "version": report["version"], "to": "PUBLISHED" });
-    let status = format!("/inspector/v1/reports/{}/status", inspections::DRAFT);
-    inspector.write(&service, "PUT", &status, body).await.assert_status(200);
+    inspector.answer_required_points(&service, inspections::DRAFT).await;
+    let published = inspector.move_to(&service, inspections::DRAFT, "PUBLISHED", None).await;
+    published.assert_status(200);
     let photos = format!("/api/v1/partner/inspections/{}/photos", inspections::DRAFT);
-    let seen = service.get(&ALPHA, &photos).await.json()["photos"].clone();
-    assert_eq!(seen.as_array().map(Vec::len), Some(1), "{seen}");
-    assert_eq!(seen[0]["kind"], "DAMAGE");
+    let photos_of_partner = service.get(&ALPHA, &photos).await.json()["photos"].clone();
+    assert_eq!(
+        photos_of_partner.as_array().map(Vec::len),
+        Some(1),
+        "{photos_of_partner}"
+    );
+    assert_eq!(photos_of_partner[0]["kind"], "DAMAGE");
 }

@@ -1,4 +1,4 @@
-//! `discard_measurement`
+//! The operation `discard_measurement`.
 
 use partner_api_tests::{ALPHA, AYSE, DERYA, Service};
 use serde_json::json;
@@ -8,25 +8,25 @@ const PACKAGE: &str =
 
 /// MEA-13, INS-5
 #[tokio::test]
-async fn what_is_ignored_waits_no_more_and_keeps_its_bytes() {
+async fn a_discarded_measurement_is_no_longer_pending_and_keeps_its_bytes() {
     let service = Service::start().await;
     let sent = service.measure(&ALPHA, PACKAGE).await;
     let measurement: uuid::Uuid = sent.json()["data"]["measurement_id"].as_str().unwrap().parse().unwrap();
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     client
         .discard_measurement()
         .measurement_id(measurement)
         .send()
         .await
         .unwrap();
-    seen.last().snapshot("a_measurement_is_ignored");
+    received.last().snapshot("a_measurement_is_discarded");
     let replay = service.measure(&ALPHA, PACKAGE).await;
     assert_eq!(replay.json()["data"]["status"], "discarded");
-    let kept = service
+    let recorded = service
         .rows("SELECT status, settled_by, convert_from(raw, 'UTF8') AS raw FROM measurements")
         .await;
     assert_eq!(
-        kept,
+        recorded,
         json!([{ "status": "DISCARDED", "settled_by": AYSE.name, "raw": PACKAGE }])
     );
     let inspector = service.inspector(&AYSE).await;
@@ -34,22 +34,22 @@ async fn what_is_ignored_waits_no_more_and_keeps_its_bytes() {
         .act(&service, "DELETE", &format!("/inspector/v1/measurements/{measurement}"))
         .await;
     again
-        .assert_refused(409, "already_settled")
-        .snapshot("what_was_ignored_is_not_ignored_again");
+        .assert_rejected(409, "already_settled")
+        .snapshot("a_discarded_measurement_is_not_discarded_again");
 }
 
 /// INS-5
 #[tokio::test]
-async fn nobody_ignores_a_measurement_of_another_branch() {
+async fn a_measurement_of_another_branch_cannot_be_discarded() {
     let service = Service::start().await;
     let sent = service.measure(&ALPHA, PACKAGE).await;
     let measurement = sent.json()["data"]["measurement_id"].as_str().unwrap().to_owned();
     let inspector = service.inspector(&DERYA).await;
-    let refused = inspector
+    let rejected = inspector
         .act(&service, "DELETE", &format!("/inspector/v1/measurements/{measurement}"))
         .await;
-    refused
-        .assert_refused(404, "not_found")
+    rejected
+        .assert_rejected(404, "not_found")
         .snapshot("a_measurement_of_another_branch_is_not_found");
     assert_eq!(service.count("measurements WHERE status = 'PENDING'").await, 1);
 }

@@ -1,17 +1,17 @@
-//! `fill_form`
+//! The operation `fill_form`.
 
 use partner_api_tests::fixture::inspections;
-use partner_api_tests::{ALPHA, AYSE, Answer, DERYA, Service};
+use partner_api_tests::{ALPHA, AYSE, DERYA, Service, TestResponse};
 use serde_json::{Value, json};
 
 fn target(id: &str, form: &str) -> String {
     format!("/inspector/v1/reports/{id}/forms/{form}")
 }
 
-/// The point of an answer's report.
+/// The point with this code in the report of a response.
 #[track_caller]
-fn point(answer: &Answer, code: &str) -> Value {
-    let report = answer.json();
+fn point(response: &TestResponse, code: &str) -> Value {
+    let report = response.json();
     let forms = report["data"]["forms"].as_array().unwrap().clone();
     let mut points = forms.iter().flat_map(|form| form["points"].as_array().unwrap());
     points.find(|point| point["code"] == code).unwrap().clone()
@@ -19,9 +19,9 @@ fn point(answer: &Answer, code: &str) -> Value {
 
 /// INS-7
 #[tokio::test]
-async fn answers_are_written_and_what_they_replace_is_kept() {
+async fn answers_are_written_and_replaced_ones_are_kept() {
     let service = Service::start().await;
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
     for (status, note) in [("PAINTED", "Sol kenarda"), ("LOCAL_PAINT", "Bakıldı")] {
         let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": status, "note": note }] });
@@ -35,8 +35,8 @@ async fn answers_are_written_and_what_they_replace_is_kept() {
             .await
             .unwrap();
     }
-    let answer = seen.last();
-    answer.snapshot("answers_are_written_into_a_form");
+    let response = received.last();
+    response.snapshot("answers_are_written_into_a_form");
     let before = service
         .rows("SELECT status_code, note, written_by FROM inspection_form_answer_history")
         .await;
@@ -48,7 +48,7 @@ async fn answers_are_written_and_what_they_replace_is_kept() {
 
 /// INS-7, MEA-9, MEA-12
 #[tokio::test]
-async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power_its_ratio() {
+async fn a_test_line_value_gets_its_status_from_the_thresholds_and_a_power_gets_a_ratio() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "TEST_LINE");
@@ -56,9 +56,9 @@ async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power
         { "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 2.10 },
         { "point_code": "DYNO_MEASURED_HP", "numeric_value": 153 },
     ] });
-    let answer = inspector.write(&service, "PUT", &target, body).await;
-    answer.assert_status(200);
-    let status = |code: &str| point(&answer, code)["status_code"].clone();
+    let response = inspector.write(&service, "PUT", &target, body).await;
+    response.assert_status(200);
+    let status = |code: &str| point(&response, code)["status_code"].clone();
     assert_eq!(
         [
             status("BRAKE_FRONT_LEFT"),
@@ -67,8 +67,8 @@ async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power
         ],
         ["BORDERLINE", "GOOD", "GOOD"]
     );
-    assert_eq!(point(&answer, "DYNO_RATIO")["numeric_value"], 90.0);
-    // What says otherwise than the thresholds is refused.
+    assert_eq!(point(&response, "DYNO_RATIO")["numeric_value"], 90.0);
+    // A status that contradicts the thresholds is rejected.
     let body = json!({ "answers": [
         { "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 1.00, "status_code": "GOOD" },
         { "point_code": "BRAKE_FRONT_RIGHT", "numeric_value": 2850 },
@@ -76,10 +76,10 @@ async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power
         { "point_code": "ABS", "status_code": "GOOD" },
         { "point_code": "HANDBRAKE_LEFT", "status_code": "GOOD" },
     ] });
-    let refused = inspector.write(&service, "PUT", &target, body).await;
-    refused
-        .assert_refused(400, "invalid_request")
-        .snapshot("everything_wrong_with_answers_is_said_at_once");
+    let rejected = inspector.write(&service, "PUT", &target, body).await;
+    rejected
+        .assert_rejected(400, "invalid_request")
+        .snapshot("all_errors_in_answers_are_reported_at_once");
     assert_eq!(
         point(
             &inspector
@@ -93,7 +93,7 @@ async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power
 
 /// INS-7
 #[tokio::test]
-async fn what_a_device_wrote_may_be_corrected_and_the_device_writes_no_more_over_a_person() {
+async fn an_inspector_may_correct_a_device_value_and_the_device_no_longer_overwrites_it() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let package =
@@ -101,20 +101,20 @@ async fn what_a_device_wrote_may_be_corrected_and_the_device_writes_no_more_over
     service.measure(&ALPHA, package).await.assert_status(201);
     let before = inspector.report(&service, inspections::DRAFT).await;
     let body = json!({ "answers": [{ "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 1.5 }] });
-    let answer = inspector
+    let response = inspector
         .write(&service, "PUT", &target(inspections::DRAFT, "TEST_LINE"), body)
         .await;
-    assert_eq!(point(&answer, "BRAKE_FRONT_LEFT")["written_by"], AYSE.name);
-    assert!(answer.json()["data"]["version"].as_i64() > before["version"].as_i64());
-    let kept = service
+    assert_eq!(point(&response, "BRAKE_FRONT_LEFT")["written_by"], AYSE.name);
+    assert!(response.json()["data"]["version"].as_i64() > before["version"].as_i64());
+    let history = service
         .rows("SELECT numeric_value::text FROM inspection_form_answer_history WHERE by_device")
         .await;
-    assert_eq!(kept, json!([{ "numeric_value": "3" }]));
+    assert_eq!(history, json!([{ "numeric_value": "3" }]));
 }
 
 /// INS-5, INS-6
 #[tokio::test]
-async fn nothing_is_filled_in_where_there_is_no_form_no_report_or_no_writing() {
+async fn a_missing_form_or_report_or_one_in_review_is_not_filled() {
     let service = Service::start().await;
     let (ayse, derya) = (service.inspector(&AYSE).await, service.inspector(&DERYA).await);
     let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "ORIGINAL" }] });
@@ -122,17 +122,17 @@ async fn nothing_is_filled_in_where_there_is_no_form_no_report_or_no_writing() {
         .write(&service, "PUT", &target(inspections::DRAFT, "ROOF"), body.clone())
         .await;
     no_form
-        .assert_refused(404, "not_found")
-        .snapshot("a_form_that_there_is_not_is_not_filled");
+        .assert_rejected(404, "not_found")
+        .snapshot("an_unknown_form_is_not_filled");
     let theirs = derya
         .write(&service, "PUT", &target(inspections::DRAFT, "BODY"), body.clone())
         .await;
-    theirs.assert_refused(404, "not_found");
+    theirs.assert_rejected(404, "not_found");
     let reviewed = ayse
         .write(&service, "PUT", &target(inspections::IN_REVIEW, "BODY"), body)
         .await;
     reviewed
-        .assert_refused(409, "transition_refused")
+        .assert_rejected(409, "transition_rejected")
         .snapshot("a_form_of_a_report_in_review_is_not_filled");
     assert_eq!(
         service
@@ -144,7 +144,7 @@ async fn nothing_is_filled_in_where_there_is_no_form_no_report_or_no_writing() {
 
 /// INS-7
 #[tokio::test]
-async fn a_note_alone_leaves_a_devices_value_and_who_wrote_it() {
+async fn a_note_keeps_the_device_value_and_its_author() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let package = r#"{"branch_code":"IZMIR-01","plate":"35OPN205","device_serial":"BT-1","measurements":{"BRAKE_FRONT_LEFT":3.10}}"#;
@@ -155,26 +155,26 @@ async fn a_note_alone_leaves_a_devices_value_and_who_wrote_it() {
         json!({ "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 3.1 }),
         json!({ "point_code": "BRAKE_FRONT_LEFT", "status_code": "GOOD" }),
     ] {
-        let answer = inspector
+        let response = inspector
             .write(&service, "PUT", &target, json!({ "answers": [answer] }))
             .await;
-        answer.assert_status(200);
-        let point = point(&answer, "BRAKE_FRONT_LEFT");
+        response.assert_status(200);
+        let point = point(&response, "BRAKE_FRONT_LEFT");
         assert_eq!(
             [&point["written_by"], &point["note"], &point["status_code"]],
             ["device BT-1", "Balata yeni.", "GOOD"]
         );
         assert_eq!(point["numeric_value"], 3.1);
     }
-    // There is nothing that a note could stand beside.
+    // The point has no answer to which the note could belong.
     let alone = json!({ "answers": [{ "point_code": "HANDBRAKE_LEFT", "note": "?" }] });
-    let refused = inspector.write(&service, "PUT", &target, alone).await;
-    refused.assert_refused(400, "invalid_request");
+    let rejected = inspector.write(&service, "PUT", &target, alone).await;
+    rejected.assert_rejected(400, "invalid_request");
 }
 
 /// INS-7, MEA-9
 #[tokio::test]
-async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
+async fn a_ratio_is_removed_when_its_power_changes() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "TEST_LINE");
@@ -183,9 +183,9 @@ async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
         inspector.write(&service, "PUT", &target, body).await
     };
     assert_eq!(point(&power(153.0).await, "DYNO_RATIO")["numeric_value"], 90.0);
-    // The organization takes its thresholds away: no ratio has a status any more.
-    let away = "DELETE FROM thresholds WHERE point_code = 'DYNO_RATIO'";
-    service.db.batch_execute(away).await.unwrap();
+    // The organization removes its thresholds, so ratios no longer have a status.
+    let remove_thresholds = "DELETE FROM thresholds WHERE point_code = 'DYNO_RATIO'";
+    service.db.batch_execute(remove_thresholds).await.unwrap();
     let without = power(140.0).await;
     without.assert_status(200);
     assert_eq!(
@@ -204,7 +204,7 @@ async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
 
 /// INS-12
 #[tokio::test]
-async fn a_ratio_that_is_typed_in_is_the_one_that_follows_from_the_power_or_is_refused() {
+async fn an_entered_ratio_must_match_the_power() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "TEST_LINE");
@@ -218,16 +218,16 @@ async fn a_ratio_that_is_typed_in_is_the_one_that_follows_from_the_power_or_is_r
 
     fill(json!([power(153.0), ratio(95.0)]))
         .await
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_ratio_that_contradicts_the_power_is_refused");
-    let is_there = "inspection_form_answers WHERE written_by = 'Ayşe Demir'";
-    assert_eq!(service.count(is_there).await, 0);
-    // The same said twice is none.
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_ratio_that_contradicts_the_power_is_rejected");
+    let written = "inspection_form_answers WHERE written_by = 'Ayşe Demir'";
+    assert_eq!(service.count(written).await, 0);
+    // Sending the same ratio again changes nothing.
     let agrees = fill(json!([ratio(90.0), power(153.0)])).await;
     assert_eq!(point(agrees.assert_status(200), "DYNO_RATIO")["numeric_value"], 90.0);
-    // Beside the power that is there.
-    fill(json!([ratio(91.0)])).await.assert_refused(400, "invalid_request");
-    // A note on it is one on the new ratio.
+    // With the existing power.
+    fill(json!([ratio(91.0)])).await.assert_rejected(400, "invalid_request");
+    // A note on it belongs to the new ratio.
     let noted = fill(json!([note(), power(136.0)])).await;
     let noted = point(noted.assert_status(200), "DYNO_RATIO");
     assert_eq!(
@@ -236,26 +236,90 @@ async fn a_ratio_that_is_typed_in_is_the_one_that_follows_from_the_power_or_is_r
     );
     assert_eq!(noted["note"], "İki kez ölçüldü.");
 
-    let away = "DELETE FROM thresholds WHERE point_code = 'DYNO_RATIO'";
-    service.db.batch_execute(away).await.unwrap();
+    let remove_thresholds = "DELETE FROM thresholds WHERE point_code = 'DYNO_RATIO'";
+    service.db.batch_execute(remove_thresholds).await.unwrap();
     fill(json!([note(), power(140.0)]))
         .await
-        .assert_refused(400, "invalid_request");
-    // Nobody knows better than the inspector where it cannot be computed.
+        .assert_rejected(400, "invalid_request");
+    // A ratio that cannot be computed is the inspector's to enter.
     let unknown = "UPDATE vehicles SET factory_power_hp = NULL";
     service.db.batch_execute(unknown).await.unwrap();
     let typed = json!({ "point_code": "DYNO_RATIO", "numeric_value": 77, "status_code": "BORDERLINE" });
-    let said = fill(json!([typed, power(140.0)])).await;
-    assert_eq!(point(said.assert_status(200), "DYNO_RATIO")["numeric_value"], 77.0);
+    let filled = fill(json!([typed, power(140.0)])).await;
+    assert_eq!(point(filled.assert_status(200), "DYNO_RATIO")["numeric_value"], 77.0);
 }
 
 #[tokio::test]
-async fn a_text_that_the_database_cannot_hold_is_refused() {
+async fn a_text_that_the_database_cannot_store_is_rejected() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "GOOD", "note": "a\u{0}b" }] });
-    let refused = inspector
+    let rejected = inspector
         .write(&service, "PUT", &target(inspections::DRAFT, "BODY"), body)
         .await;
-    refused.assert_refused(400, "invalid_request");
+    rejected.assert_rejected(400, "invalid_request");
+}
+
+/// INS-7, INS-12
+#[tokio::test]
+async fn answers_are_cleared_with_the_ratio_of_their_power_and_kept_in_the_history() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let target = target(inspections::DRAFT, "TEST_LINE");
+    let body = json!({ "answers": [
+        { "point_code": "DYNO_MEASURED_HP", "numeric_value": 153 },
+        { "point_code": "HANDBRAKE_LEFT", "numeric_value": 2, "status_code": "GOOD", "note": "Sıkı" },
+    ] });
+    let written = inspector.write(&service, "PUT", &target, body).await;
+    assert_eq!(point(&written, "DYNO_RATIO")["numeric_value"], 90.0);
+    // A point that is cleared and answered loses what the new answer does not have.
+    let body = json!({
+        "clear": ["DYNO_MEASURED_HP", "HANDBRAKE_LEFT"],
+        "answers": [{ "point_code": "HANDBRAKE_LEFT", "status_code": "GOOD" }],
+    });
+    let cleared = inspector.write(&service, "PUT", &target, body).await;
+    cleared.assert_status(200);
+    for code in ["DYNO_MEASURED_HP", "DYNO_RATIO"] {
+        assert_eq!(point(&cleared, code)["status_code"], json!(null), "{code}");
+    }
+    let handbrake = point(&cleared, "HANDBRAKE_LEFT");
+    assert_eq!(
+        (
+            &handbrake["status_code"],
+            &handbrake["numeric_value"],
+            &handbrake["note"]
+        ),
+        (&json!("GOOD"), &json!(null), &json!(""))
+    );
+    assert!(cleared.json()["data"]["version"].as_i64() > written.json()["data"]["version"].as_i64());
+    assert_eq!(service.count("inspection_form_answer_history").await, 3);
+    let unknown = inspector
+        .write(&service, "PUT", &target, json!({ "clear": ["ABS"] }))
+        .await;
+    unknown
+        .assert_rejected(400, "invalid_request")
+        .snapshot("an_unknown_point_is_not_cleared");
+}
+
+/// INS-7
+#[tokio::test]
+async fn a_note_alone_and_more_than_two_hundred_answers_are_accepted() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let more = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, position)
+                SELECT gen_random_uuid(), organization_id, id, 'P' || n, 'Nokta ' || n, 100 + n
+                FROM form_templates, generate_series(1, 300) AS n WHERE code = 'BODY' AND organization_id = (
+                    SELECT organization_id FROM inspections WHERE id = '0197c2a4-6f00-7e00-8000-000000000205')";
+    service.db.batch_execute(more).await.unwrap();
+    let target = target(inspections::DRAFT, "BODY");
+    let note = json!({ "answers": [], "general_note": "Araç kirli." });
+    inspector.write(&service, "PUT", &target, note).await.assert_status(200);
+    let answers: Vec<Value> = (1..=300)
+        .map(|n| json!({ "point_code": format!("P{n}"), "status_code": "GOOD" }))
+        .collect();
+    let filled = inspector
+        .write(&service, "PUT", &target, json!({ "answers": answers }))
+        .await;
+    filled.assert_status(200);
+    assert_eq!(point(&filled, "P300")["status_code"], "GOOD");
 }

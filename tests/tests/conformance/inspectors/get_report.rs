@@ -1,13 +1,14 @@
-//! `get_report`
+//! The operation `get_report`.
 
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::{ALPHA, AYSE, DERYA, MEHMET, Service};
+use serde_json::json;
 
 /// MEA-13, INS-5
 #[tokio::test]
-async fn a_report_is_shown_with_what_waits_for_it_and_what_would_become_of_it() {
+async fn a_report_is_shown_with_its_pending_measurements_and_a_preview() {
     let service = Service::start().await;
-    // Older than a day: nothing is written by itself.
+    // The report is older than a day, so nothing is applied automatically.
     for (id, left) in [("old", "1.40"), ("new", "2.10")] {
         let package = format!(
             r#"{{"branch_code":"IZMIR-01","plate":"35OLD209","external_id":"{id}","device_serial":"BT3000-77812",
@@ -16,13 +17,14 @@ async fn a_report_is_shown_with_what_waits_for_it_and_what_would_become_of_it() 
         );
         service.measure(&ALPHA, package).await.assert_status(201);
     }
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     let id = inspections::OLD_DRAFT.parse::<uuid::Uuid>().unwrap();
     let report = client.get_report().id(id).send().await.unwrap().into_inner().data;
     assert_eq!(report.waiting.len(), 2);
-    seen.last()
-        .snapshot("a_report_is_shown_with_the_measurements_that_wait");
-    // Looking changes nothing.
+    received
+        .last()
+        .snapshot("a_report_is_shown_with_its_pending_measurements");
+    // Reading changes nothing.
     assert_eq!(service.count("measurements WHERE status = 'PENDING'").await, 2);
 }
 
@@ -45,17 +47,75 @@ async fn a_report_of_another_branch_is_not_found_whatever_its_status() {
         (&derya, inspections::DRAFT, false),
         (&derya, inspections::UNKNOWN, false),
     ] {
-        let answer = inspector.get(&service, &target(id)).await;
+        let response = inspector.get(&service, &target(id)).await;
         match is_theirs {
-            true => answer.assert_status(200),
-            false => answer.assert_refused(404, "not_found"),
+            true => response.assert_status(200),
+            false => response.assert_rejected(404, "not_found"),
         };
         if id == inspections::UNKNOWN {
-            answer.snapshot("a_report_of_nobodys_is_not_found");
+            response.snapshot("an_unknown_report_is_not_found");
         }
     }
     let malformed = ayse.get(&service, &target("7")).await;
     malformed
-        .assert_refused(400, "invalid_request")
-        .snapshot("what_is_no_id_is_refused");
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_malformed_id_is_rejected");
+}
+
+/// INS-16
+#[tokio::test]
+async fn the_measurement_that_was_measured_last_comes_first_whenever_it_arrived() {
+    let service = Service::start().await;
+    // A device sends its buffer: the older measurement arrives last.
+    for (id, measured_at) in [("now", "2026-06-30T09:00:00Z"), ("buffered", "2026-06-29T13:00:00Z")] {
+        let package = format!(
+            r#"{{"branch_code":"IZMIR-01","plate":"35OLD209","external_id":"{id}","device_serial":"{id}",
+                "measured_at":"{measured_at}","measurements":{{"BRAKE_FRONT_LEFT":2}}}}"#
+        );
+        service.measure(&ALPHA, package).await.assert_status(201);
+    }
+    let inspector = service.inspector(&AYSE).await;
+    let report = inspector.report(&service, inspections::OLD_DRAFT).await;
+    let order: Vec<_> = report["waiting"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["device_serial"].clone())
+        .collect();
+    assert_eq!(order, ["now", "buffered"]);
+}
+
+/// INS-16, MEA-8
+#[tokio::test]
+async fn a_typed_value_that_a_device_replaced_is_shown_until_an_inspector_writes_again() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let form = format!("/inspector/v1/reports/{}/forms/TEST_LINE", inspections::DRAFT);
+    let point = async || {
+        let report = inspector.report(&service, inspections::DRAFT).await;
+        let forms = report["forms"].as_array().unwrap().clone();
+        let mut points = forms.iter().flat_map(|form| form["points"].as_array().unwrap());
+        points.find(|point| point["code"] == "SLIP_FRONT").unwrap().clone()
+    };
+    let typed = json!({ "answers": [{ "point_code": "SLIP_FRONT", "numeric_value": 2.5 }] });
+    inspector
+        .write(&service, "PUT", &form, typed.clone())
+        .await
+        .assert_status(200);
+    assert_eq!(point().await.get("replaced"), None);
+    let package =
+        r#"{"branch_code":"IZMIR-01","plate":"35OPN205","device_serial":"BT-1","measurements":{"SLIP_FRONT":3.1}}"#;
+    service.measure(&ALPHA, package).await.assert_status(201);
+    let replaced = point().await;
+    assert_eq!(
+        (
+            &replaced["numeric_value"],
+            &replaced["replaced"]["numeric_value"],
+            &replaced["replaced"]["written_by"]
+        ),
+        (&json!(3.1), &json!(2.5), &json!(AYSE.name))
+    );
+    inspector.write(&service, "PUT", &form, typed).await.assert_status(200);
+    let again = point().await;
+    assert_eq!((&again["numeric_value"], again.get("replaced")), (&json!(2.5), None));
 }

@@ -1,4 +1,4 @@
-//! `open_report`
+//! The operation `open_report`.
 
 use partner_api_tests::fixture::branches;
 use partner_api_tests::{ALPHA, AYSE, Service};
@@ -15,12 +15,13 @@ fn report(plate: &str) -> Value {
 
 /// INS-6
 #[tokio::test]
-async fn a_known_plate_becomes_a_draft_with_the_organizations_forms() {
+async fn a_draft_is_opened_for_a_known_plate_with_the_organizations_forms() {
     let service = Service::start().await;
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     let body: partner_api_inspector_client::types::OpenReport = serde_json::from_value(report("35 msk 201")).unwrap();
     client.open_report().body(body).send().await.unwrap();
-    seen.last()
+    received
+        .last()
         .assert_status(201)
         .snapshot("a_report_is_opened_for_a_known_plate");
     assert_eq!(
@@ -33,21 +34,21 @@ async fn a_known_plate_becomes_a_draft_with_the_organizations_forms() {
         service.count("inspection_transitions WHERE from_status IS NULL").await,
         1
     );
-    // And is where a device's values go from now on.
+    // From now on it receives the values of devices.
     let package = r#"{"branch_code":"IZMIR-01","plate":"35MSK201","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
-    let answer = service.measure(&ALPHA, package).await;
-    assert_eq!(answer.json()["data"]["status"], "applied");
+    let response = service.measure(&ALPHA, package).await;
+    assert_eq!(response.json()["data"]["status"], "applied");
 }
 
 #[tokio::test]
-async fn a_plate_without_a_vehicle_needs_one() {
+async fn an_unknown_plate_requires_a_vehicle() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let mut body = report("35 yni 777");
-    let refused = inspector.write(&service, "POST", OPEN, body.clone()).await;
-    refused
-        .assert_refused(400, "invalid_request")
-        .snapshot("an_unknown_plate_needs_a_vehicle");
+    let rejected = inspector.write(&service, "POST", OPEN, body.clone()).await;
+    rejected
+        .assert_rejected(400, "invalid_request")
+        .snapshot("an_unknown_plate_without_a_vehicle_is_rejected");
     assert_eq!(service.count("inspections WHERE plate = '35YNI777'").await, 0);
     body["vehicle"] = json!({
         "vin": "WVWZZZAUZLW000777", "brand": "Volkswagen", "model": "Golf", "year": 2020, "type": "HATCHBACK",
@@ -61,45 +62,45 @@ async fn a_plate_without_a_vehicle_needs_one() {
 
 /// INS-5
 #[tokio::test]
-async fn no_report_is_opened_at_a_branch_of_others_or_a_closed_one() {
+async fn no_report_is_opened_at_a_closed_branch_or_another_inspectors_branch() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     for branch in [branches::ANK_01, branches::IST_02, branches::ESK_01] {
         let mut body = report("35MSK201");
         body["branch_id"] = json!(branch);
-        let refused = inspector.write(&service, "POST", OPEN, body).await;
-        refused.assert_refused(404, "not_found");
+        let rejected = inspector.write(&service, "POST", OPEN, body).await;
+        rejected.assert_rejected(404, "not_found");
         if branch == branches::ANK_01 {
-            refused.snapshot("no_report_is_opened_at_anothers_branch");
+            rejected.snapshot("no_report_is_opened_at_another_inspectors_branch");
         }
     }
 }
 
 /// ERR-9
 #[tokio::test]
-async fn everything_that_is_wrong_with_a_report_is_said_at_once() {
+async fn all_errors_in_a_new_report_are_reported_at_once() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let body = json!({ "branch_id": branches::IZMIR_01, "plate": "35Ж01", "package_name": "", "base_price": "1,50" });
-    let refused = inspector.write(&service, "POST", OPEN, body).await;
-    refused
-        .assert_refused(400, "invalid_request")
-        .snapshot("everything_wrong_with_a_report_is_said_at_once");
+    let rejected = inspector.write(&service, "POST", OPEN, body).await;
+    rejected
+        .assert_rejected(400, "invalid_request")
+        .snapshot("all_errors_in_a_report_are_reported_at_once");
     let mut body = report("??");
     body["base_price"] = json!("-1.00");
-    let refused = inspector.write(&service, "POST", OPEN, body).await;
-    refused.assert_refused(400, "invalid_request");
+    let rejected = inspector.write(&service, "POST", OPEN, body).await;
+    rejected.assert_rejected(400, "invalid_request");
     assert_eq!(
-        refused.json()["error"]["details"].as_array().map(Vec::len),
+        rejected.json()["error"]["details"].as_array().map(Vec::len),
         Some(2),
         "{}",
-        refused.message()
+        rejected.message()
     );
 }
 
 /// INS-6
 #[tokio::test]
-async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_is_passed_by() {
+async fn a_retry_with_the_same_id_opens_one_report_and_a_used_number_is_skipped() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let year: String = service
@@ -108,8 +109,9 @@ async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_
         .await
         .unwrap()
         .get(0);
-    let taken = format!("UPDATE inspections SET report_number = 'IZMIR-01-{year}-000001' WHERE plate = '35DUZ207'");
-    service.db.batch_execute(&taken).await.unwrap();
+    let use_number =
+        format!("UPDATE inspections SET report_number = 'IZMIR-01-{year}-000001' WHERE plate = '35DUZ207'");
+    service.db.batch_execute(&use_number).await.unwrap();
     let mut body = report("35MSK201");
     body["id"] = json!(uuid::Uuid::now_v7());
     for _ in 0..2 {
@@ -132,7 +134,9 @@ async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_
         .batch_execute("ALTER SEQUENCE report_numbers RESTART 1000000")
         .await
         .unwrap();
-    let later = inspector.write(&service, "POST", OPEN, report("35MSK201")).await;
+    let mut again = report("35MSK201");
+    again["even_if_open"] = json!(true);
+    let later = inspector.write(&service, "POST", OPEN, again).await;
     assert_eq!(
         later.json()["data"]["report_number"],
         format!("IZMIR-01-{year}-1000000")
@@ -141,14 +145,14 @@ async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_
 
 /// INS-5
 #[tokio::test]
-async fn of_two_at_once_under_one_id_one_report_comes_and_anothers_id_is_refused() {
+async fn two_concurrent_requests_with_the_same_id_open_one_report_and_an_id_in_use_is_rejected() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let mut body = report("35MSK201");
     body["id"] = json!(uuid::Uuid::now_v7());
     let twice = futures::future::join_all((0..4).map(|_| inspector.write(&service, "POST", OPEN, body.clone()))).await;
-    for answer in &twice {
-        answer.assert_status(201);
+    for response in &twice {
+        response.assert_status(201);
     }
     assert_eq!(
         service
@@ -157,21 +161,21 @@ async fn of_two_at_once_under_one_id_one_report_comes_and_anothers_id_is_refused
         1
     );
     body["id"] = json!(partner_api_tests::fixture::inspections::FULL_DRAFT);
-    let refused = inspector.write(&service, "POST", OPEN, body).await;
-    refused
-        .assert_refused(400, "invalid_request")
-        .snapshot("the_id_of_anothers_report_is_refused");
+    let rejected = inspector.write(&service, "POST", OPEN, body).await;
+    rejected
+        .assert_rejected(400, "invalid_request")
+        .snapshot("an_id_of_another_inspectors_report_is_rejected");
 }
 
 /// INS-5
 #[tokio::test]
-async fn what_another_organization_knows_about_a_plate_is_not_shown() {
+async fn vehicle_data_of_another_organization_is_not_shown() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
-    let refused = inspector.write(&service, "POST", OPEN, report("34FUL301")).await;
-    refused.assert_refused(400, "invalid_request");
-    assert_eq!(refused.json()["error"]["field"], "/vehicle");
-    // A plate that was given to another car brings that car.
+    let rejected = inspector.write(&service, "POST", OPEN, report("34FUL301")).await;
+    rejected.assert_rejected(400, "invalid_request");
+    assert_eq!(rejected.json()["error"]["field"], "/vehicle");
+    // If the plate was given to another car, that car is added.
     let mut body = report("35MSK201");
     body["vehicle"] = json!({
         "vin": "WVWZZZAUZLW000888", "brand": "Seat", "model": "Leon", "year": 2022, "type": "HATCHBACK",
@@ -183,7 +187,7 @@ async fn what_another_organization_knows_about_a_plate_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_price_and_a_power_beyond_all_are_refused() {
+async fn an_excessive_price_or_power_is_rejected() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let mut body = report("35YNI778");
@@ -192,8 +196,54 @@ async fn a_price_and_a_power_beyond_all_are_refused() {
         "vin": "WVWZZZAUZLW000778", "brand": "Seat", "model": "Leon", "year": 2022, "type": "HATCHBACK",
         "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Gri", "factory_power_hp": "0.00"
     });
-    let refused = inspector.write(&service, "POST", OPEN, body).await;
-    refused
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_price_and_a_power_have_bounds");
+    let rejected = inspector.write(&service, "POST", OPEN, body).await;
+    rejected
+        .assert_rejected(400, "invalid_request")
+        .snapshot("prices_and_powers_are_limited");
+}
+
+/// INS-6
+#[tokio::test]
+async fn a_plate_with_an_open_report_is_opened_again_only_on_request() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let mut body = report("35OPN205");
+    inspector
+        .write(&service, "POST", OPEN, body.clone())
+        .await
+        .assert_rejected(409, "already_open")
+        .snapshot("a_plate_with_an_open_report_is_rejected");
+    assert_eq!(service.count("inspections WHERE plate = '35OPN205'").await, 1);
+    body["even_if_open"] = json!(true);
+    inspector.write(&service, "POST", OPEN, body).await.assert_status(201);
+}
+
+/// INS-18
+#[tokio::test]
+async fn a_vehicle_outside_the_vocabularies_is_rejected_by_the_api_and_by_the_database() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let mut body = report("35YNI779");
+    body["vehicle"] = json!({
+        "vin": "WVWZZZAUZLW000779", "brand": "Seat", "model": "Leon", "year": 2022, "type": "sedan",
+        "fuel_type": "Benzin", "transmission": "Otomatik", "color": "Gri"
+    });
+    inspector
+        .write(&service, "POST", OPEN, body)
+        .await
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_vehicle_outside_the_vocabularies_is_rejected");
+    for change in [
+        "UPDATE vehicles SET type = 'sedan'",
+        "UPDATE vehicles SET fuel_type = 'Benzin'",
+        "UPDATE vehicles SET transmission = 'Otomatik'",
+        "UPDATE inspections SET payment_type = 'Nakit'",
+    ] {
+        let error = service.db.batch_execute(change).await.unwrap_err();
+        assert_eq!(
+            error.code().unwrap(),
+            &tokio_postgres::error::SqlState::CHECK_VIOLATION,
+            "{change}"
+        );
+    }
 }

@@ -1,4 +1,4 @@
-//! `order_photos`
+//! The operation `order_photos`.
 
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::inspectors::InspectorClient;
@@ -9,7 +9,7 @@ fn target(id: &str) -> String {
     format!("/inspector/v1/reports/{id}/photos")
 }
 
-/// Three photos of the draft; their ids in order, and the report's version.
+/// Adds three photos to the draft; returns their IDs in order, and the report's version.
 async fn photos(service: &Service, inspector: &InspectorClient) -> (Vec<Value>, Value) {
     for _ in 0..3 {
         let request = Request::new("POST", &format!("{}?kind=EXTERIOR", target(inspections::DRAFT)))
@@ -28,17 +28,17 @@ async fn photos(service: &Service, inspector: &InspectorClient) -> (Vec<Value>, 
 
 /// INS-9
 #[tokio::test]
-async fn photos_are_put_into_an_order_that_stays() {
+async fn the_order_of_photos_is_changed_and_kept() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let (mut ids, version) = photos(&service, &inspector).await;
     ids.rotate_left(1);
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     let body = json!({ "version": version, "photo_ids": ids });
     let body: partner_api_inspector_client::types::OrderPhotos = serde_json::from_value(body).unwrap();
     let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
     client.order_photos().id(id).body(body).send().await.unwrap();
-    seen.last().snapshot("photos_are_put_into_an_order");
+    received.last().snapshot("the_order_of_photos_is_changed");
     let report = inspector.report(&service, inspections::DRAFT).await;
     let now: Vec<Value> = report["photos"]
         .as_array()
@@ -51,7 +51,7 @@ async fn photos_are_put_into_an_order_that_stays() {
 
 /// INS-9
 #[tokio::test]
-async fn an_order_names_every_photo_once() {
+async fn an_order_must_name_every_photo_once() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let (ids, version) = photos(&service, &inspector).await;
@@ -61,12 +61,12 @@ async fn an_order_names_every_photo_once() {
         [ids.clone(), vec![json!(inspections::UNKNOWN)]].concat(),
     ] {
         let body = json!({ "version": version, "photo_ids": wrong });
-        let refused = inspector
+        let rejected = inspector
             .write(&service, "PUT", &target(inspections::DRAFT), body)
             .await;
-        refused.assert_refused(400, "invalid_request");
+        rejected.assert_rejected(400, "invalid_request");
         if wrong.len() == 1 {
-            refused.snapshot("an_order_names_every_photo_once");
+            rejected.snapshot("an_order_must_name_every_photo_once");
         }
     }
 }
@@ -80,7 +80,7 @@ async fn photos_are_not_ordered_from_an_old_version_in_review_or_from_another_br
     inspector
         .write(&service, "PUT", &target(inspections::DRAFT), body(99))
         .await
-        .assert_refused(409, "changed_meanwhile")
+        .assert_rejected(409, "changed_meanwhile")
         .snapshot("photos_are_not_ordered_from_an_old_version");
     let version = inspector.report(&service, inspections::IN_REVIEW).await["version"]
         .as_i64()
@@ -88,11 +88,11 @@ async fn photos_are_not_ordered_from_an_old_version_in_review_or_from_another_br
     inspector
         .write(&service, "PUT", &target(inspections::IN_REVIEW), body(version))
         .await
-        .assert_refused(409, "transition_refused")
+        .assert_rejected(409, "transition_rejected")
         .snapshot("photos_of_a_report_in_review_are_not_ordered");
     derya
         .write(&service, "PUT", &target(inspections::DRAFT), body(1))
         .await
-        .assert_refused(404, "not_found")
+        .assert_rejected(404, "not_found")
         .snapshot("photos_of_another_branch_are_not_ordered");
 }

@@ -1,14 +1,14 @@
-//! From a device's measurement to the published report: what a partner downloads is what was published.
+//! The path from a device's measurement to the published report that a partner downloads.
 
 use lopdf::Document;
-use partner_api::publishing::{Turn, Worker};
+use partner_api::publishing::{RenderOutcome, Worker};
 use partner_api_tests::fixture::inspections::{DRAFT, OLD_DRAFT, PUBLISHED};
 use partner_api_tests::{ALPHA, AYSE, Service};
 use serde_json::json;
 
 /// INS-6, INS-8, MEA-13, REP-8
 #[tokio::test]
-async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_served_byte_for_byte() {
+async fn the_pdf_of_a_published_report_shows_the_device_values_and_is_served_unchanged() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let package = json!({
@@ -20,7 +20,7 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
     let apply = format!("/inspector/v1/reports/{OLD_DRAFT}/measurements/{measurement}");
     let applied = inspector.act(&service, "PUT", &apply).await;
     applied.assert_status(200);
-    // Others are in line, of which nobody waits for one.
+    // Other reports are queued, but nobody waits for them.
     service
         .db
         .execute(
@@ -29,22 +29,17 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
         )
         .await
         .unwrap();
-    let body = json!({ "version": applied.json()["data"]["version"], "to": "PUBLISHED" });
-    let status = format!("/inspector/v1/reports/{OLD_DRAFT}/status");
-    let published = inspector.write(&service, "PUT", &status, body).await;
+    inspector.answer_required_points(&service, OLD_DRAFT).await;
+    let published = inspector.move_to(&service, OLD_DRAFT, "PUBLISHED", None).await;
     published.assert_status(200);
-    assert_eq!(
-        published.json()["data"]["pdf_sha256"],
-        json!(null),
-        "nobody has drawn it yet"
-    );
+    assert_eq!(published.json()["data"]["pdf_sha256"], json!(null), "not rendered yet");
 
     let worker = Worker::new(service.pool().clone(), service.context().storage.clone(), 1);
-    let drawn = Turn::Rendered {
+    let rendered = RenderOutcome::Rendered {
         report: OLD_DRAFT.parse().unwrap(),
-        is_asked: true,
+        is_requested: true,
     };
-    assert_eq!(worker.turn().await.unwrap(), drawn);
+    assert_eq!(worker.render_next().await.unwrap(), rendered);
     let report = inspector.report(&service, OLD_DRAFT).await;
     let pdf = service
         .get(&ALPHA, &format!("/api/v1/partner/inspections/{OLD_DRAFT}/pdf"))
@@ -64,6 +59,6 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
     for shown in ["2,85", "2,11"] {
         assert!(text.contains(shown), "no {shown} in {text}");
     }
-    // The other reports are as they were.
+    // The other reports are unchanged.
     assert_eq!(inspector.report(&service, DRAFT).await["status"], "DRAFT");
 }

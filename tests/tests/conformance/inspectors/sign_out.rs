@@ -1,16 +1,16 @@
-//! `sign_out`
+//! The operation `sign_out`.
 
 use partner_api_tests::{AYSE, Service};
 
 /// INS-4
 #[tokio::test]
-async fn who_signs_out_is_out_at_every_replica_and_others_stay() {
+async fn signing_out_ends_the_session_on_every_replica_and_no_other_session() {
     let service = Service::start().await;
     let replica = service.replica().await;
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     let other = service.inspector(&AYSE).await;
     client.sign_out().send().await.unwrap();
-    seen.last().snapshot("an_inspector_signs_out");
+    received.last().snapshot("an_inspector_signs_out");
     assert_eq!(service.count("inspector_sessions").await, 1);
     other.get(&replica, "/inspector/v1/session").await.assert_status(200);
     other
@@ -20,5 +20,5 @@ async fn who_signs_out_is_out_at_every_replica_and_others_stay() {
     other
         .get(&replica, "/inspector/v1/session")
         .await
-        .assert_refused(401, "signed_out");
+        .assert_rejected(401, "signed_out");
 }

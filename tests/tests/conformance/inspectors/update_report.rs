@@ -1,4 +1,4 @@
-//! `update_report`
+//! The operation `update_report`.
 
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::{AYSE, DERYA, MEHMET, Service};
@@ -10,9 +10,9 @@ fn target(id: &str) -> String {
 
 /// INS-7
 #[tokio::test]
-async fn what_is_sent_is_changed_the_price_computed_and_the_rest_left() {
+async fn an_update_changes_the_given_members_and_computes_the_price() {
     let service = Service::start().await;
-    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
     let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
     let version = client
         .get_report()
@@ -38,21 +38,21 @@ async fn what_is_sent_is_changed_the_price_computed_and_the_rest_left() {
         .into_inner()
         .data;
     assert!(report.version > version);
-    seen.last().snapshot("texts_mileage_and_pricing_are_changed");
-    let kept = service
+    received.last().snapshot("texts_mileage_and_pricing_are_changed");
+    let recorded = service
         .rows(&format!(
             "SELECT summary, final_price::text, snapshot_mileage_km FROM inspections WHERE id = '{id}'"
         ))
         .await;
     assert_eq!(
-        kept,
+        recorded,
         json!([{ "summary": "Sağ ön çamurluk boyalı.", "final_price": "2916.66", "snapshot_mileage_km": 145_020 }])
     );
 }
 
 /// INS-7
 #[tokio::test]
-async fn of_two_who_write_from_one_version_the_second_is_told_and_overwrites_nothing() {
+async fn of_two_writes_from_the_same_version_the_second_is_rejected() {
     let service = Service::start().await;
     let (ayse, mehmet) = (service.inspector(&AYSE).await, service.inspector(&MEHMET).await);
     let version = ayse.report(&service, inspections::DRAFT).await["version"].clone();
@@ -68,16 +68,16 @@ async fn of_two_who_write_from_one_version_the_second_is_told_and_overwrites_not
         _ => (second, first, "Mehmet"),
     };
     won.assert_status(200);
-    lost.assert_refused(409, "changed_meanwhile");
+    lost.assert_rejected(409, "changed_meanwhile");
     let late = write(&mehmet, "Mehmet").await;
-    late.assert_refused(409, "changed_meanwhile")
-        .snapshot("who_writes_from_an_old_version_is_told");
+    late.assert_rejected(409, "changed_meanwhile")
+        .snapshot("a_write_from_an_old_version_is_rejected");
     assert_eq!(ayse.report(&service, inspections::DRAFT).await["summary"], text);
 }
 
 /// INS-6, INS-7
 #[tokio::test]
-async fn a_report_is_changed_only_while_it_is_written() {
+async fn a_report_is_changed_only_in_an_editable_status() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     for (id, may) in [
@@ -90,40 +90,40 @@ async fn a_report_is_changed_only_while_it_is_written() {
     ] {
         let version = inspector.report(&service, id).await["version"].clone();
         let body = json!({ "version": version, "recommendation": "Alınabilir." });
-        let answer = inspector.write(&service, "PATCH", &target(id), body).await;
+        let response = inspector.write(&service, "PATCH", &target(id), body).await;
         match may {
-            true => answer.assert_status(200),
-            false => answer.assert_refused(409, "transition_refused"),
+            true => response.assert_status(200),
+            false => response.assert_rejected(409, "transition_rejected"),
         };
         if id == inspections::PUBLISHED {
-            answer.snapshot("a_published_report_is_not_changed");
+            response.snapshot("a_published_report_is_not_changed");
         }
     }
 }
 
 /// INS-5
 #[tokio::test]
-async fn nobody_changes_a_report_of_another_branch() {
+async fn a_report_of_another_branch_cannot_be_changed() {
     let service = Service::start().await;
     let inspector = service.inspector(&DERYA).await;
     let body = json!({ "version": 1, "summary": "x" });
-    let answer = inspector
+    let response = inspector
         .write(&service, "PATCH", &target(inspections::DRAFT), body)
         .await;
-    answer
-        .assert_refused(404, "not_found")
+    response
+        .assert_rejected(404, "not_found")
         .snapshot("a_report_of_another_branch_is_not_changed");
 }
 
 #[tokio::test]
-async fn a_discount_beyond_all_is_refused() {
+async fn an_excessive_discount_is_rejected() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     let body = json!({ "version": 1, "discount_percent": "100.01", "base_price": "-0.01" });
-    let answer = inspector
+    let response = inspector
         .write(&service, "PATCH", &target(inspections::DRAFT), body)
         .await;
-    answer
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_price_and_a_discount_have_bounds");
+    response
+        .assert_rejected(400, "invalid_request")
+        .snapshot("prices_and_discounts_are_limited");
 }

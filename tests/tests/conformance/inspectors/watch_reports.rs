@@ -1,15 +1,14 @@
-//! `watch_reports`
+//! The operation `watch_reports`.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use partner_api_inspector_client::Client;
 use partner_api_tests::fixture::inspections;
-use partner_api_tests::{ALPHA, AYSE, Answer, DERYA, Service, contract};
-use serde_json::json;
+use partner_api_tests::{ALPHA, AYSE, DERYA, Service, TestResponse, contract};
 use tokio::sync::mpsc;
 
-/// A stream's events, as they come: each with its name and its data.
+/// The events of a stream in order of arrival, each with its name and its data.
 struct Events(mpsc::UnboundedReceiver<(String, String)>);
 
 impl Events {
@@ -32,13 +31,13 @@ impl Events {
         Events(receiver)
     }
 
-    /// The next one; `None` where the stream ends.
+    /// The next event; `None` if the stream ends.
     async fn next(&mut self) -> Option<(String, String)> {
         let next = tokio::time::timeout(Duration::from_secs(20), self.0.recv());
         next.await.expect("an event, or an end, within twenty seconds")
     }
 
-    /// The report that the next change is of.
+    /// The report of the next change.
     async fn changed(&mut self) -> String {
         let (name, data) = self.next().await.expect("a change");
         assert_eq!(name, "changed");
@@ -49,7 +48,7 @@ impl Events {
 
 /// INS-10
 #[tokio::test]
-async fn who_watches_is_told_what_waits_what_is_written_and_what_is_moved_at_any_replica() {
+async fn a_stream_reports_pending_measurements_changes_and_transitions_of_every_replica() {
     let service = Service::start().await;
     let replica = service.replica().await;
     let (client, _) = service.generated_inspector_client(&AYSE).await;
@@ -65,13 +64,13 @@ async fn who_watches_is_told_what_waits_what_is_written_and_what_is_moved_at_any
     replica.measure(&ALPHA, written).await.assert_status(201);
     assert_eq!(events.changed().await, inspections::DRAFT);
     let inspector = replica.inspector(&AYSE).await;
-    let version = inspector.report(&replica, inspections::DRAFT).await["version"].clone();
-    let status = format!("/inspector/v1/reports/{}/status", inspections::DRAFT);
-    let body = json!({ "version": version, "to": "PUBLISHED" });
-    inspector.write(&replica, "PUT", &status, body).await.assert_status(200);
+    inspector.answer_required_points(&replica, inspections::DRAFT).await;
+    assert_eq!(events.changed().await, inspections::DRAFT);
+    let moved = inspector.move_to(&replica, inspections::DRAFT, "PUBLISHED", None).await;
+    moved.assert_status(200);
     assert_eq!(events.changed().await, inspections::DRAFT);
 
-    // Nobody is told of other branches: the first that this one hears is of its own.
+    // Changes in other branches are not sent: the first event of this stream belongs to its branch.
     let theirs = r#"{"branch_code":"IST-02","plate":"34OPN305","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
     service.measure(&ALPHA, theirs).await.assert_status(201);
     assert_eq!(of_others.changed().await, inspections::FULL_DRAFT);
@@ -79,7 +78,7 @@ async fn who_watches_is_told_what_waits_what_is_written_and_what_is_moved_at_any
 
 /// INS-3, INS-10
 #[tokio::test]
-async fn a_stream_ends_with_its_session_and_says_so() {
+async fn a_stream_ends_with_its_session_and_reports_why() {
     let service = Service::start().await;
     let (client, _) = service.generated_inspector_client(&AYSE).await;
     let mut events = Events::of(&client).await;
@@ -95,13 +94,13 @@ async fn a_stream_ends_with_its_session_and_says_so() {
 
 /// INS-10
 #[tokio::test]
-async fn a_stream_is_a_stream_and_holds_up_no_stop() {
+async fn an_open_stream_does_not_delay_a_stop() {
     let service = Service::start().await;
     let (client, _) = service.generated_inspector_client(&AYSE).await;
     let stream = client.watch_reports().send().await.unwrap();
     let (status, headers) = (stream.status(), stream.headers().clone());
     let first = stream.into_inner().next().await.unwrap().unwrap();
-    let answer = Answer {
+    let response = TestResponse {
         method: http::Method::GET,
         target: "/inspector/v1/events".to_owned(),
         sent: bytes::Bytes::new(),
@@ -111,7 +110,29 @@ async fn a_stream_is_a_stream_and_holds_up_no_stop() {
         headers,
         body: first,
     };
-    contract::check(&answer);
-    answer.snapshot("a_stream_begins_when_all_that_changes_will_be_told");
+    contract::check(&response);
+    response.snapshot("a_stream_begins_once_it_will_report_every_change");
     service.stop().await;
+}
+
+/// INS-10
+#[tokio::test]
+async fn a_session_has_at_most_eight_streams() {
+    let service = Service::start().await;
+    let (client, received) = service.generated_inspector_client(&AYSE).await;
+    let (other, _) = service.generated_inspector_client(&AYSE).await;
+    let mut streams = Vec::new();
+    for _ in 0..8 {
+        streams.push(client.watch_reports().send().await.unwrap());
+    }
+    assert!(client.watch_reports().send().await.is_err());
+    received
+        .last()
+        .assert_rejected(429, "too_many_streams")
+        .snapshot("a_ninth_stream_of_a_session_is_rejected");
+    other.watch_reports().send().await.unwrap();
+    streams.pop();
+    service
+        .eventually(async || client.watch_reports().send().await.is_ok())
+        .await;
 }

@@ -34,8 +34,8 @@ async fn answers_of(service: &Service, report: &str) -> Value {
 #[tokio::test]
 async fn a_package_is_written_into_the_open_report() {
     let service = Service::start().await;
-    let answer = service.measure(&ALPHA, package("M-1")).await;
-    answer
+    let response = service.measure(&ALPHA, package("M-1")).await;
+    response
         .assert_status(201)
         .snapshot("a_package_is_written_into_the_open_report");
     assert_report_has_the_values(&service).await;
@@ -53,7 +53,7 @@ async fn a_package_is_written_into_the_open_report() {
     assert_eq!(record, expected);
 }
 
-/// The report's values after [`package`]: good, borderline and out of limit, the ratio computed, the handbrake left out.
+/// Asserts the values after [`package`]: good, borderline and out of limit, with the computed ratio, without the handbrake.
 async fn assert_report_has_the_values(service: &Service) {
     let written = answers_of(service, inspections::DRAFT).await;
     let shown: Vec<_> = written
@@ -85,7 +85,7 @@ async fn assert_report_has_the_values(service: &Service) {
 
 /// MEA-8
 #[tokio::test]
-async fn an_overwritten_value_is_kept_with_who_wrote_it() {
+async fn an_overwritten_value_is_kept_with_its_author() {
     let service = Service::start().await;
     service.measure(&ALPHA, package("M-1")).await.assert_status(201);
     let history = service
@@ -99,11 +99,13 @@ async fn an_overwritten_value_is_kept_with_who_wrote_it() {
 
 /// MEA-6, MEA-14
 #[tokio::test]
-async fn a_package_without_a_report_waits() {
+async fn a_package_without_an_open_report_is_pending() {
     let service = Service::start().await;
     let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.850}}"#;
-    let answer = service.measure(&ALPHA, body).await;
-    answer.assert_status(201).snapshot("a_package_without_a_report_waits");
+    let response = service.measure(&ALPHA, body).await;
+    response
+        .assert_status(201)
+        .snapshot("a_package_without_an_open_report_is_pending");
     assert_eq!(
         points(&service).await,
         json!([{ "code": "BRAKE_FRONT_LEFT", "value_text": "2.850", "outcome": null }])
@@ -112,13 +114,13 @@ async fn a_package_without_a_report_waits() {
 
 /// MEA-10
 #[tokio::test]
-async fn the_same_external_id_makes_no_second_record() {
+async fn a_retry_with_the_same_external_id_is_recorded_once() {
     let service = Service::start().await;
     let first = service.measure(&ALPHA, package("M-1")).await;
     let again = service.measure(&ALPHA, package("M-1")).await;
     again
         .assert_status(200)
-        .snapshot("the_same_external_id_makes_no_second_record");
+        .snapshot("a_retry_with_the_same_external_id_is_recorded_once");
     assert_eq!(
         again.json()["data"]["measurement_id"],
         first.json()["data"]["measurement_id"]
@@ -128,23 +130,23 @@ async fn the_same_external_id_makes_no_second_record() {
 
 /// MEA-11
 #[tokio::test]
-async fn a_replay_with_another_body_is_told_so() {
+async fn a_replay_with_a_different_body_is_flagged() {
     let service = Service::start().await;
     service.measure(&ALPHA, package("M-1")).await.assert_status(201);
     let other = package("M-1").replace("2.85", "2.86");
-    let answer = service.measure(&fixture::ALPHA_ROTATED, other).await;
-    answer
+    let response = service.measure(&fixture::ALPHA_ROTATED, other).await;
+    response
         .assert_status(200)
-        .snapshot("a_replay_with_another_body_is_told_so");
-    let kept = service
+        .snapshot("a_replay_with_a_different_body_is_flagged");
+    let recorded = service
         .rows("SELECT convert_from(raw, 'UTF8') AS raw FROM measurements")
         .await;
-    assert_eq!(kept, json!([{ "raw": package("M-1") }]));
+    assert_eq!(recorded, json!([{ "raw": package("M-1") }]));
 }
 
 /// MEA-10
 #[tokio::test]
-async fn an_external_id_belongs_to_its_partner() {
+async fn external_ids_of_different_partners_are_independent() {
     let service = Service::start().await;
     let body =
         r#"{"branch_code":"IST-02","plate":"34 ABC 123","external_id":"M-1","measurements":{"BRAKE_FRONT_LEFT":2}}"#;
@@ -155,48 +157,48 @@ async fn an_external_id_belongs_to_its_partner() {
 
 /// MEA-13
 #[tokio::test]
-async fn a_discarded_measurement_says_so_in_its_replay() {
+async fn a_replay_reports_that_its_measurement_was_discarded() {
     let service = Service::start().await;
     let body =
         r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","external_id":"M-1","measurements":{"BRAKE_FRONT_LEFT":2}}"#;
     service.measure(&ALPHA, body).await.assert_status(201);
     let discard = "UPDATE measurements SET status = 'DISCARDED', settled_at = now(), settled_by = 'Mehmet Usta'";
     service.db.execute(discard, &[]).await.unwrap();
-    let answer = service.measure(&ALPHA, body).await;
-    answer
+    let response = service.measure(&ALPHA, body).await;
+    response
         .assert_status(200)
-        .snapshot("a_discarded_measurement_says_so_in_its_replay");
+        .snapshot("a_replay_reports_that_its_measurement_was_discarded");
 }
 
 /// MEA-10
 #[tokio::test(flavor = "multi_thread")]
-async fn of_simultaneous_packages_with_one_external_id_one_is_recorded() {
+async fn concurrent_packages_with_the_same_external_id_are_recorded_once() {
     let service = Service::start().await;
-    let answers = join_all((0..10).map(|_| service.measure(&ALPHA, package("M-1")))).await;
+    let responses = join_all((0..10).map(|_| service.measure(&ALPHA, package("M-1")))).await;
     let (created, replayed) = (201, 200);
-    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+    let count = |status| responses.iter().filter(|response| response.status == status).count();
     assert_eq!((count(created), count(replayed)), (1, 9));
     assert_eq!(service.count("measurements").await, 1);
 }
 
 /// MEA-10
 #[tokio::test]
-async fn a_refused_request_does_not_use_its_external_id_up() {
+async fn a_rejected_request_does_not_consume_its_external_id() {
     let service = Service::start().await;
     service
         .measure(&ALPHA, package("M-1").replace("35 OPN 205", "OPN"))
         .await
-        .assert_refused(400, "invalid_request");
+        .assert_rejected(400, "invalid_request");
     service
         .measure(&ALPHA, package("M-1").replace("IZMIR-01", "NOWHERE"))
         .await
-        .assert_refused(404, "not_found");
+        .assert_rejected(404, "not_found");
     service.measure(&ALPHA, package("M-1")).await.assert_status(201);
 }
 
 /// MEA-1, MEA-2
 #[tokio::test]
-async fn branch_code_and_plate_are_folded_as_turkish_keyboards_mean_them() {
+async fn branch_code_and_plate_are_normalized_for_turkish_keyboards() {
     let service = Service::start().await;
     for (branch, plate, status) in [
         ("izmir-01", "35opn205", "applied"),
@@ -208,9 +210,9 @@ async fn branch_code_and_plate_are_folded_as_turkish_keyboards_mean_them() {
         ("ANK-01", "35 OPN 205", "pending"),
     ] {
         let body = json!({ "branch_code": branch, "plate": plate, "measurements": { "BRAKE_FRONT_LEFT": 2.85 } });
-        let answer = service.measure(&ALPHA, body.to_string()).await;
+        let response = service.measure(&ALPHA, body.to_string()).await;
         assert_eq!(
-            answer.assert_status(201).json()["data"]["status"],
+            response.assert_status(201).json()["data"]["status"],
             status,
             "{branch} {plate}"
         );
@@ -219,15 +221,15 @@ async fn branch_code_and_plate_are_folded_as_turkish_keyboards_mean_them() {
 
 /// MEA-6
 #[tokio::test]
-async fn the_newest_of_several_open_reports_is_taken() {
+async fn a_package_goes_to_the_newest_of_several_open_reports() {
     let service = Service::start().await;
     let same_plate = format!(
         "UPDATE inspections SET plate = '35OPN205' WHERE id = '{}'",
         inspections::REVISION_REQUESTED
     );
     service.db.execute(&same_plate, &[]).await.unwrap();
-    let answer = service.measure(&ALPHA, package("M-1")).await;
-    assert_eq!(answer.json()["data"]["inspection_id"], inspections::DRAFT);
+    let response = service.measure(&ALPHA, package("M-1")).await;
+    assert_eq!(response.json()["data"]["inspection_id"], inspections::DRAFT);
 }
 
 /// MEA-6
@@ -258,14 +260,14 @@ async fn a_vehicle_without_registered_power_has_no_ratio() {
     let service = Service::start().await;
     let body =
         r#"{"branch_code":"IST-02","plate":"34 OPN 305","measurements":{"DYNO_MEASURED_HP":95,"BRAKE_FRONT_LEFT":3}}"#;
-    let answer = service.measure(&DELTA, body).await;
-    answer
+    let response = service.measure(&DELTA, body).await;
+    response
         .assert_status(201)
         .snapshot("a_vehicle_without_registered_power_has_no_ratio");
 }
 
 #[tokio::test]
-async fn the_client_sends_and_understands_it() {
+async fn the_generated_client_submits_a_measurement() {
     let service = Service::start().await;
     let package = MeasurementRequest::builder()
         .branch_code("IZMIR-01")
@@ -291,29 +293,29 @@ async fn unknown_members_are_ignored_and_kept() {
     let service = Service::start().await;
     let body = "{ \"branch_code\":\"IZMIR-01\",\n\"plate\":\"34 ABC 123\", \"operator\":{\"name\":\"\\u0000\"}, \"measurements\":{\"A\":1} }";
     service.measure(&ALPHA, body).await.assert_status(201);
-    let kept: Vec<u8> = service
+    let recorded: Vec<u8> = service
         .db
         .query_one("SELECT raw FROM measurements", &[])
         .await
         .unwrap()
         .get(0);
-    assert_eq!(kept, body.as_bytes());
+    assert_eq!(recorded, body.as_bytes());
 }
 
 #[tokio::test]
-async fn a_nonce_is_used_up_by_a_write_too() {
+async fn a_write_consumes_its_nonce() {
     let service = Service::start().await;
     let request = Request::post(MEASUREMENTS, package("M-1"))
         .signed_by(&ALPHA)
         .nonce("of-a-measurement");
     service.send(request.clone()).await.assert_status(201);
-    service.send(request).await.assert_refused(401, "replay_detected");
-    let refused = Request::post(MEASUREMENTS, "{}")
+    service.send(request).await.assert_rejected(401, "replay_detected");
+    let rejected = Request::post(MEASUREMENTS, "{}")
         .signed_by(&ALPHA)
-        .nonce("of-a-refused-one");
+        .nonce("of-a-rejected-one");
     service
-        .send(refused.clone())
+        .send(rejected.clone())
         .await
-        .assert_refused(400, "invalid_request");
-    service.send(refused).await.assert_refused(401, "replay_detected");
+        .assert_rejected(400, "invalid_request");
+    service.send(rejected).await.assert_rejected(401, "replay_detected");
 }

@@ -1,4 +1,4 @@
-//! Where what is accepted ends, and that a refusal leaves nothing behind.
+//! The bounds of accepted packages; a rejected package changes nothing.
 
 use chrono::{SecondsFormat, TimeDelta, Utc};
 use partner_api_tests::fixture::ALLOWLISTED;
@@ -21,11 +21,11 @@ fn measuring(measurements: &str) -> String {
 
 /// REQ-17
 #[tokio::test]
-async fn a_null_is_a_member_that_is_left_out() {
+async fn null_means_a_missing_member() {
     let service = Service::start().await;
     for (member, status) in [("measured_at", 201), ("external_id", 201), ("device_serial", 200)] {
-        let answer = service.measure(&ALPHA, with(member, Value::Null)).await;
-        answer.assert_status(status);
+        let response = service.measure(&ALPHA, with(member, Value::Null)).await;
+        response.assert_status(status);
     }
     let recorded = "SELECT external_id FROM measurements ORDER BY external_id";
     assert_eq!(
@@ -35,41 +35,41 @@ async fn a_null_is_a_member_that_is_left_out() {
 }
 
 #[tokio::test]
-async fn what_must_be_there_must_not_be_null() {
+async fn a_required_member_must_not_be_null() {
     let service = Service::start().await;
     let before = contents(&service).await;
     for member in ["branch_code", "plate", "measurements"] {
-        let answer = service.measure(&ALPHA, with(member, Value::Null)).await;
-        let message = answer.assert_refused(400, "invalid_request").message();
+        let response = service.measure(&ALPHA, with(member, Value::Null)).await;
+        let message = response.assert_rejected(400, "invalid_request").message();
         assert!(message.contains(member), "{member}: {message}");
     }
     assert_eq!(contents(&service).await, before);
 }
 
 #[tokio::test]
-async fn a_member_that_is_missing_is_named() {
+async fn a_missing_member_is_named() {
     let service = Service::start().await;
     for (member, body) in [
         ("branch_code", r#"{"plate":"34 ABC 123","measurements":{"A":1}}"#),
         ("plate", r#"{"branch_code":"IZMIR-01","measurements":{"A":1}}"#),
         ("measurements", r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123"}"#),
     ] {
-        let answer = service.measure(&ALPHA, body).await;
-        answer
-            .assert_refused(400, "invalid_request")
-            .snapshot(&format!("a_package_without_{member}_is_refused"));
-        assert!(answer.message().contains(member), "{}", answer.message());
+        let response = service.measure(&ALPHA, body).await;
+        response
+            .assert_rejected(400, "invalid_request")
+            .snapshot(&format!("a_package_without_{member}_is_rejected"));
+        assert!(response.message().contains(member), "{}", response.message());
     }
 }
 
 #[tokio::test]
-async fn a_member_that_is_sent_twice_is_refused() {
+async fn a_member_that_is_sent_twice_is_rejected() {
     let service = Service::start().await;
     let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","plate":"34 ABC 124","measurements":{"A":1}}"#;
     let message = service
         .measure(&ALPHA, body)
         .await
-        .assert_refused(400, "invalid_request")
+        .assert_rejected(400, "invalid_request")
         .message();
     assert!(message.contains("plate"), "{message}");
 }
@@ -87,8 +87,8 @@ async fn keys_of_measurements_have_1_to_64_characters_of_their_alphabet() {
     }
     let too_long = format!("{longest}_");
     for bad in ["dyno", "A-B", "_A", "1A", "A B", "Ş", "A\u{130}", "", "A\n", &too_long] {
-        let answer = service.measure(&ALPHA, measuring(&json!({ bad: 1 }).to_string())).await;
-        let message = answer.assert_refused(400, "invalid_request").message();
+        let response = service.measure(&ALPHA, measuring(&json!({ bad: 1 }).to_string())).await;
+        let message = response.assert_rejected(400, "invalid_request").message();
         assert!(message.contains("measurements"), "{bad:?}: {message}");
     }
     assert_eq!(service.count("measurements").await, 3);
@@ -96,7 +96,7 @@ async fn keys_of_measurements_have_1_to_64_characters_of_their_alphabet() {
 
 /// MEA-4
 #[tokio::test]
-async fn a_value_has_18_significant_digits_and_not_19() {
+async fn a_value_has_at_most_18_significant_digits() {
     let service = Service::start().await;
     let before = contents(&service).await;
     for bad in [
@@ -116,8 +116,8 @@ async fn a_value_has_18_significant_digits_and_not_19() {
         "[1]",
         "{\"value\":1}",
     ] {
-        let answer = service.measure(&ALPHA, measuring(&format!(r#"{{"A":{bad}}}"#))).await;
-        answer.assert_refused(400, "invalid_request");
+        let response = service.measure(&ALPHA, measuring(&format!(r#"{{"A":{bad}}}"#))).await;
+        response.assert_rejected(400, "invalid_request");
     }
     assert_eq!(contents(&service).await, before);
     let good = ["123456789012345678", "0.123456789012345678", "-1.5e-3", "0.000"];
@@ -136,7 +136,7 @@ async fn a_value_has_18_significant_digits_and_not_19() {
 
 /// MEA-3
 #[tokio::test]
-async fn a_device_may_be_ahead_by_five_minutes_and_not_by_more() {
+async fn the_clock_of_a_device_may_be_ahead_by_at_most_five_minutes() {
     let service = Service::start().await;
     let time = |seconds| {
         let time = Utc::now() + TimeDelta::seconds(seconds);
@@ -146,10 +146,10 @@ async fn a_device_may_be_ahead_by_five_minutes_and_not_by_more() {
         .measure(&ALPHA, with("measured_at", time(299)))
         .await
         .assert_status(201);
-    let answer = service.measure(&ALPHA, with("measured_at", time(310))).await;
-    answer.assert_refused(400, "invalid_request");
-    assert!(answer.message().starts_with("measured_at"), "{}", answer.message());
-    // Any age is accepted, and any offset.
+    let response = service.measure(&ALPHA, with("measured_at", time(310))).await;
+    response.assert_rejected(400, "invalid_request");
+    assert!(response.message().starts_with("measured_at"), "{}", response.message());
+    // Any age and any offset are accepted.
     for time in [
         "1999-12-31T23:59:59Z",
         "2026-06-15T12:05:00+14:00",
@@ -167,7 +167,7 @@ async fn a_device_may_be_ahead_by_five_minutes_and_not_by_more() {
         let message = service
             .measure(&ALPHA, with("measured_at", json!(wrong)))
             .await
-            .assert_refused(400, "invalid_request")
+            .assert_rejected(400, "invalid_request")
             .message();
         assert!(message.contains("measured_at"), "{wrong}: {message}");
     }
@@ -175,7 +175,7 @@ async fn a_device_may_be_ahead_by_five_minutes_and_not_by_more() {
 
 /// MEA-15
 #[tokio::test]
-async fn the_longest_texts_pass() {
+async fn texts_of_the_maximum_length_are_accepted() {
     let service = Service::start().await;
     let body = with("device_serial", json!("ğ".repeat(120))).replace("M-1", &"x".repeat(120));
     service.measure(&ALPHA, body).await.assert_status(201);
@@ -184,7 +184,7 @@ async fn the_longest_texts_pass() {
 }
 
 #[tokio::test]
-async fn a_package_is_json_and_says_so() {
+async fn a_package_must_be_declared_as_json() {
     let service = Service::start().await;
     let before = contents(&service).await;
     let send = |content_type: &str| {
@@ -198,10 +198,10 @@ async fn a_package_is_json_and_says_so() {
         "json",
         "",
     ] {
-        let answer = send(other).await;
+        let response = send(other).await;
         assert!(
-            answer
-                .assert_refused(400, "invalid_request")
+            response
+                .assert_rejected(400, "invalid_request")
                 .message()
                 .contains("Content-Type"),
             "{other}"
@@ -209,16 +209,19 @@ async fn a_package_is_json_and_says_so() {
     }
     send("text/plain")
         .await
-        .snapshot("a_package_that_is_no_json_by_its_content_type_is_refused");
+        .snapshot("a_package_with_another_content_type_is_rejected");
     assert_eq!(contents(&service).await, before);
     send("Application/JSON; charset=utf-8").await.assert_status(201);
-    // Without one it is taken for what it has to be.
-    let silent = Request::new("POST", MEASUREMENTS).body(package("M-2", "34 ABC 123"));
-    service.send(silent.signed_by(&ALPHA)).await.assert_status(201);
+    // A body without a content type is read as JSON.
+    let without_content_type = Request::new("POST", MEASUREMENTS).body(package("M-2", "34 ABC 123"));
+    service
+        .send(without_content_type.signed_by(&ALPHA))
+        .await
+        .assert_status(201);
 }
 
 #[tokio::test]
-async fn a_branch_that_is_not_open_answers_like_one_that_does_not_exist() {
+async fn an_unavailable_branch_looks_like_an_unknown_one() {
     let first = Service::start().await;
     let scoped = format!(
         "UPDATE api_keys SET scopes = '{{test-line:write}}' WHERE key_id = '{}'",
@@ -227,29 +230,29 @@ async fn a_branch_that_is_not_open_answers_like_one_that_does_not_exist() {
     first.db.execute(&scoped, &[]).await.unwrap();
     let service = first.replica().await;
     let to = |branch: &str| with("branch_code", json!(branch));
-    let body_of = |answer: &partner_api_tests::Answer| {
-        let mut body = answer.assert_refused(404, "not_found").json();
+    let body_of = |response: &partner_api_tests::TestResponse| {
+        let mut body = response.assert_rejected(404, "not_found").json();
         body["error"]["request_id"] = Value::Null;
         body
     };
     let unknown = body_of(&service.measure(&ALPHA, to("NOWHERE")).await);
     for (key, branch) in [
         (&ALPHA, "ESK-01"),
-        // Another organization, another branch of the same one, and a closed one of its own.
+        // A branch of another organization, another branch of the same one, and a closed one of its own.
         (&DELTA, "IZMIR-01"),
         (&BETA, "ANK-01"),
         (&BETA, "ESK-01"),
         (&BETA, "KAP-01"),
     ] {
-        let answer = service.measure(key, to(branch)).await;
-        assert_eq!(body_of(&answer), unknown, "{branch}");
+        let response = service.measure(key, to(branch)).await;
+        assert_eq!(body_of(&response), unknown, "{branch}");
     }
     service.measure(&BETA, to("izmir-01")).await.assert_status(201);
 }
 
 /// KEY-7
 #[tokio::test]
-async fn a_refused_package_leaves_its_nonce_and_nothing_else() {
+async fn a_rejected_package_records_only_its_nonce() {
     let service = Service::start().await;
     let before = contents(&service).await;
     for (number, (body, status)) in [
@@ -261,42 +264,42 @@ async fn a_refused_package_leaves_its_nonce_and_nothing_else() {
     .into_iter()
     .enumerate()
     {
-        let nonce = format!("of-a-refused-package-{number}");
+        let nonce = format!("of-a-rejected-package-{number}");
         let request = Request::post(MEASUREMENTS, body).signed_by(&ALPHA).nonce(&nonce);
         service.send(request.clone()).await.assert_status(status);
-        service.send(request).await.assert_refused(401, "replay_detected");
+        service.send(request).await.assert_rejected(401, "replay_detected");
         assert!(service.knows_nonce(&ALPHA, &nonce).await);
     }
     assert_eq!(contents(&service).await, before);
-    // A key that its address keeps out has not even that.
+    // A request from a rejected address does not even record its nonce.
     let used = service.used_nonces().await;
     service
         .measure(&ALLOWLISTED, package("M-1", "35 OPN 205"))
         .await
-        .assert_refused(401, "invalid_key");
+        .assert_rejected(401, "invalid_key");
     assert_eq!(service.used_nonces().await, used);
 }
 
 /// REQ-8
 #[tokio::test]
-async fn a_body_is_one_object_in_utf8_with_nothing_behind_it() {
+async fn a_body_is_exactly_one_json_object_in_utf8() {
     let service = Service::start().await;
     let whole = package("M-1", "34 ABC 123").into_bytes();
     let with_end = |end: &[u8]| [&whole, end].concat();
-    // A member that nobody knows, and that is no text.
+    // An unknown member that is not valid UTF-8.
     let unknown = [&whole[..whole.len() - 1], b",\"note\":\"\xff\"}"].concat();
     for (body, what) in [
         (with_end(&whole), "a second document"),
         (with_end(b" x"), "a word"),
         (with_end(b"\0"), "a zero byte"),
-        (with_end(b"\xff"), "a byte that is no text"),
+        (with_end(b"\xff"), "a byte that is not UTF-8"),
         (with_end(b","), "a comma"),
         (br#"["34ABC123","IZMIR-01"]"#.to_vec(), "an array"),
-        (unknown, "an unknown member that is no text"),
+        (unknown, "an unknown member that is not UTF-8"),
         ([b"\xef\xbb\xbf".as_slice(), &whole].concat(), "a byte order mark"),
     ] {
-        let answer = service.measure(&ALPHA, body).await;
-        let (status, code) = (answer.status.as_u16(), answer.code());
+        let response = service.measure(&ALPHA, body).await;
+        let (status, code) = (response.status.as_u16(), response.code());
         assert_eq!((status, code.as_deref()), (400, Some("invalid_request")), "{what}");
     }
     assert_eq!(service.count("measurements").await, 0);

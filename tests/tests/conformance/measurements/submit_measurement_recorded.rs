@@ -1,4 +1,4 @@
-//! What a package leaves in the database.
+//! The database rows of a submitted package.
 
 use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
@@ -15,7 +15,7 @@ async fn the_raw_package_is_kept_byte_for_byte() {
     let body = "\n{ \"plate\":\"34 abc 123\",\t\"branch_code\" : \"\\u0049ZMIR-01\", \"firmware\":[1e2, {\"a\":null}],\r\n  \
                 \"measured_at\":\"2026-06-15T12:05:00.250+03:00\", \"device_serial\":\"BT-3000 ğ\", \
                 \"measurements\":{\"SLIP_FRONT\":-1.40, \"BRAKE_FRONT_LEFT\":2.850} }\n";
-    let answer = service.measure(&ALPHA, body).await;
+    let response = service.measure(&ALPHA, body).await;
     let row = service
         .db
         .query_one("SELECT raw, raw_sha256, measured_at FROM measurements", &[])
@@ -33,7 +33,7 @@ async fn the_raw_package_is_kept_byte_for_byte() {
         )
         .await;
     let expected = json!([{
-        "id": answer.assert_status(201).json()["data"]["measurement_id"], "partner_id": partners::ALPHA,
+        "id": response.assert_status(201).json()["data"]["measurement_id"], "partner_id": partners::ALPHA,
         "key_id": ALPHA.id, "organization_id": organizations::MASKED, "branch_id": branches::IZMIR_01,
         "plate": "34ABC123", "external_id": null, "device_serial": "BT-3000 ğ", "status": "PENDING",
         "inspection_id": null, "settled_at": null, "settled_by": null
@@ -43,7 +43,7 @@ async fn the_raw_package_is_kept_byte_for_byte() {
 
 /// MEA-3
 #[tokio::test]
-async fn without_a_time_the_servers_is_taken() {
+async fn without_a_time_the_servers_time_is_used() {
     let service = Service::start().await;
     let before = Utc::now();
     service
@@ -62,11 +62,11 @@ async fn without_a_time_the_servers_is_taken() {
 }
 
 #[tokio::test]
-async fn a_waiting_package_changes_no_report() {
+async fn a_pending_package_changes_no_report() {
     let service = Service::start().await;
     let before = contents(&service).await;
-    let answer = service.measure(&ALPHA, package("M-1", "34 ABC 123")).await;
-    let data = answer.assert_status(201).json()["data"].clone();
+    let response = service.measure(&ALPHA, package("M-1", "34 ABC 123")).await;
+    let data = response.assert_status(201).json()["data"].clone();
     assert_eq!(
         (&data["inspection_id"], &data["applied_points"]),
         (&Value::Null, &json!([]))
@@ -81,12 +81,12 @@ async fn a_waiting_package_changes_no_report() {
 }
 
 #[tokio::test]
-async fn each_point_keeps_what_was_sent_and_what_became_of_it() {
+async fn each_point_is_recorded_with_its_sent_value_and_its_outcome() {
     let service = Service::start().await;
     let body = r#"{"branch_code":"IZMIR-01","plate":"35 DUZ 207","measurements":{
         "SUSP_REAR_LEFT":71,"DYNO_RATIO":99.9,"HANDBRAKE_LEFT":1.50,"DYNO_MEASURED_HP":1.15e2,"SLIP_FRONT":-1.40}}"#;
-    let answer = service.measure(&ALPHA, body).await;
-    let data = answer.assert_status(201).json()["data"].clone();
+    let response = service.measure(&ALPHA, body).await;
+    let data = response.assert_status(201).json()["data"].clone();
     let mut outcomes: Vec<_> = points(&service)
         .await
         .as_array()
@@ -97,7 +97,7 @@ async fn each_point_keeps_what_was_sent_and_what_became_of_it() {
     outcomes.sort_by_key(|[code, ..]| code.to_string());
     let expected = [
         ["DYNO_MEASURED_HP", "1.15e2", "applied"],
-        // Sent by the device, and so unknown; what was computed is in the report.
+        // Sent by the device, and so an unknown point; the computed value is in the report.
         ["DYNO_RATIO", "99.9", "unknown_point"],
         ["HANDBRAKE_LEFT", "1.50", "no_status"],
         ["SLIP_FRONT", "-1.40", "applied"],
@@ -124,7 +124,7 @@ async fn each_point_keeps_what_was_sent_and_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_report_without_the_form_gets_it() {
+async fn a_report_without_the_test_line_form_gets_one() {
     let service = Service::start().await;
     let form = format!("inspection_forms WHERE inspection_id = '{}'", inspections::FULL_DRAFT);
     assert_eq!(service.count(&form).await, 0);
@@ -132,9 +132,9 @@ async fn a_report_without_the_form_gets_it() {
         let body = format!(
             r#"{{"branch_code":"IST-02","plate":"34 OPN 305","external_id":"M-{number}","measurements":{{"BRAKE_FRONT_LEFT":{value}}}}}"#
         );
-        let answer = service.measure(&DELTA, body).await;
+        let response = service.measure(&DELTA, body).await;
         assert_eq!(
-            answer.assert_status(201).json()["data"]["applied_points"],
+            response.assert_status(201).json()["data"]["applied_points"],
             json!(["BRAKE_FRONT_LEFT"])
         );
     }
@@ -152,8 +152,8 @@ async fn every_overwritten_value_stays_in_the_history() {
     let service = Service::start().await;
     let mut devices = Vec::new();
     for external_id in ["M-1", "M-2"] {
-        let answer = service.measure(&ALPHA, package(external_id, "35 OPN 205")).await;
-        let id = answer.assert_status(201).json()["data"]["measurement_id"].clone();
+        let response = service.measure(&ALPHA, package(external_id, "35 OPN 205")).await;
+        let id = response.assert_status(201).json()["data"]["measurement_id"].clone();
         devices.push(format!("device:{}", id.as_str().unwrap()));
     }
     let history = service
@@ -198,7 +198,7 @@ async fn a_value_measured_before_the_one_in_the_report_is_skipped_as_superseded(
 
 /// MEA-6
 #[tokio::test]
-async fn only_reports_in_their_writing_phase_are_written_to() {
+async fn only_reports_in_an_editable_status_are_written_to() {
     let service = Service::start().await;
     for (status, outcome) in [
         ("DRAFT", "applied"),
@@ -214,14 +214,18 @@ async fn only_reports_in_their_writing_phase_are_written_to() {
             inspections::DRAFT
         );
         service.db.execute(&set, &[]).await.unwrap();
-        let answer = service.measure(&ALPHA, package(status, "35 OPN 205")).await;
-        assert_eq!(answer.assert_status(201).json()["data"]["status"], outcome, "{status}");
+        let response = service.measure(&ALPHA, package(status, "35 OPN 205")).await;
+        assert_eq!(
+            response.assert_status(201).json()["data"]["status"],
+            outcome,
+            "{status}"
+        );
     }
 }
 
 /// MEA-2
 #[tokio::test]
-async fn every_spelling_of_a_plate_is_one_plate() {
+async fn all_spellings_of_a_plate_mean_the_same_plate() {
     let service = Service::start().await;
     let set = format!(
         "UPDATE inspections SET plate = '35ILI20' WHERE id = '{}'",
@@ -243,8 +247,8 @@ async fn every_spelling_of_a_plate_is_one_plate() {
     .into_iter()
     .enumerate()
     {
-        let answer = service.measure(&ALPHA, package(&format!("M-{number}"), plate)).await;
-        let data = answer.assert_status(201).json()["data"].clone();
+        let response = service.measure(&ALPHA, package(&format!("M-{number}"), plate)).await;
+        let data = response.assert_status(201).json()["data"].clone();
         let expected = if plate.contains("Iİi") { "35III20" } else { "35ILI20" };
         assert_eq!(data["plate"], expected, "{plate:?}");
         assert_eq!(data["status"] == "applied", expected == "35ILI20", "{plate:?}");

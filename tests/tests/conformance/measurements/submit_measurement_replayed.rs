@@ -1,4 +1,4 @@
-//! One record for each external id, whoever sends it and how often.
+//! One record for each external ID, however often it is sent.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use partner_api_store::connection::Connection;
 use partner_api_store::measurements::apply;
 use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::fixture::{ALPHA_ROTATED, inspections};
-use partner_api_tests::{ALPHA, Answer, Service, TestKey};
+use partner_api_tests::{ALPHA, Service, TestKey, TestResponse};
 use serde_json::{Value, json};
 
 use partner_api_tests::measurements::{contents, package};
@@ -16,18 +16,18 @@ use partner_api_tests::measurements::{contents, package};
 const MISMATCH: &str = "x-idempotency-payload-mismatch";
 
 /// Sends the package until the service is not busy, as a partner does.
-async fn measure_at_last(service: &Service, key: &TestKey, body: &str) -> Answer {
+async fn measure_at_last(service: &Service, key: &TestKey, body: &str) -> TestResponse {
     loop {
-        let answer = service.measure(key, body.to_owned()).await;
-        if answer.status != 503 {
-            return answer;
+        let response = service.measure(key, body.to_owned()).await;
+        if response.status != 503 {
+            return response;
         }
     }
 }
 
 /// MEA-13
 #[tokio::test]
-async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applied() {
+async fn a_replay_reports_whether_its_measurement_is_pending_or_applied() {
     let service = Service::start().await;
     let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","external_id":"M-1",
         "measurements":{"BRAKE_FRONT_LEFT":2.85,"SUSP_FRONT_LEFT":70}}"#;
@@ -35,10 +35,10 @@ async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applie
     let waiting = service.measure(&ALPHA, body).await;
     waiting
         .assert_status(200)
-        .snapshot("a_waiting_measurement_says_so_in_its_replay");
+        .snapshot("a_replay_reports_that_its_measurement_is_pending");
     assert_eq!(waiting.header(MISMATCH), None);
 
-    // An inspector has opened a report for the plate, and applies it in one click.
+    // An inspector has opened a report for the plate and applies the measurement with one click.
     let set = format!(
         "UPDATE inspections SET plate = '34ABC123' WHERE id = '{}'",
         inspections::DRAFT
@@ -60,16 +60,16 @@ async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applie
     assert!(applied.is_some());
     transaction.commit().await.unwrap();
 
-    let answer = service.measure(&ALPHA, body).await;
-    answer
+    let response = service.measure(&ALPHA, body).await;
+    response
         .assert_status(200)
-        .snapshot("an_applied_measurement_says_so_in_its_replay");
-    assert_eq!(answer.json()["data"]["measurement_id"], first["measurement_id"]);
+        .snapshot("a_replay_reports_that_its_measurement_was_applied");
+    assert_eq!(response.json()["data"]["measurement_id"], first["measurement_id"]);
 }
 
 /// MEA-10, MEA-11
 #[tokio::test]
-async fn a_replay_changes_nothing_but_that_other_bytes_are_kept() {
+async fn a_replay_changes_nothing_and_a_different_body_is_kept() {
     let service = Service::start().await;
     for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123")] {
         service
@@ -79,15 +79,15 @@ async fn a_replay_changes_nothing_but_that_other_bytes_are_kept() {
     }
     let before = contents(&service).await;
     for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123")] {
-        let answer = service.measure(&ALPHA, package(external_id, plate)).await;
-        assert_eq!(answer.assert_status(200).json()["data"].get("payload_mismatch"), None);
+        let response = service.measure(&ALPHA, package(external_id, plate)).await;
+        assert_eq!(response.assert_status(200).json()["data"].get("payload_mismatch"), None);
     }
     assert_eq!(contents(&service).await, before);
 
     let other = package("M-2", "35 OPN 205");
     for _ in 0..2 {
-        let answer = service.measure(&ALPHA, other.clone()).await;
-        assert_eq!(answer.assert_status(200).json()["data"]["payload_mismatch"], true);
+        let response = service.measure(&ALPHA, other.clone()).await;
+        assert_eq!(response.assert_status(200).json()["data"]["payload_mismatch"], true);
     }
     let mut after = contents(&service).await;
     after.insert(
@@ -95,15 +95,15 @@ async fn a_replay_changes_nothing_but_that_other_bytes_are_kept() {
         before["measurement_mismatches"].clone(),
     );
     assert_eq!(after, before);
-    let kept = service
+    let recorded = service
         .rows("SELECT m.external_id, convert_from(o.raw, 'UTF8') AS raw FROM measurement_mismatches o JOIN measurements m ON m.id = o.measurement_id")
         .await;
-    assert_eq!(kept, json!([{ "external_id": "M-2", "raw": other }]));
+    assert_eq!(recorded, json!([{ "external_id": "M-2", "raw": other }]));
 }
 
 /// MEA-10, KEY-12
 #[tokio::test]
-async fn a_replay_with_another_key_of_the_partner_is_one() {
+async fn a_retry_with_another_key_of_the_partner_is_a_replay() {
     let service = Service::start().await;
     let first = service.measure(&ALPHA, package("M-1", "34 ABC 123")).await;
     let again = service.measure(&ALPHA_ROTATED, package("M-1", "34 ABC 123")).await;
@@ -119,7 +119,7 @@ async fn a_replay_with_another_key_of_the_partner_is_one() {
 }
 
 #[tokio::test]
-async fn a_space_more_is_another_body_and_the_recorded_plate_is_answered() {
+async fn an_extra_space_is_a_different_body_and_the_recorded_plate_is_returned() {
     let service = Service::start().await;
     service
         .measure(&ALPHA, package("M-1", "34 ABC 123"))
@@ -133,7 +133,7 @@ async fn a_space_more_is_another_body_and_the_recorded_plate_is_answered() {
 }
 
 #[tokio::test]
-async fn external_ids_are_compared_exactly_and_counted_in_characters() {
+async fn external_ids_are_compared_exactly_and_measured_in_characters() {
     let service = Service::start().await;
     let longest = "ş".repeat(120);
     for external_id in ["M-1", "m-1", "M-1 ", " ", &longest] {
@@ -150,7 +150,7 @@ async fn external_ids_are_compared_exactly_and_counted_in_characters() {
 }
 
 #[tokio::test]
-async fn without_an_external_id_every_package_is_a_record() {
+async fn every_package_without_an_external_id_is_recorded() {
     let service = Service::start().await;
     let mut body: Value = serde_json::from_str(&package("", "34 ABC 123")).unwrap();
     body.as_object_mut().unwrap().remove("external_id");
@@ -162,25 +162,25 @@ async fn without_an_external_id_every_package_is_a_record() {
 
 /// MEA-10, SVC-3
 #[tokio::test(flavor = "multi_thread")]
-async fn of_100_concurrent_packages_with_one_external_id_one_is_recorded() {
+async fn of_100_concurrent_packages_with_the_same_external_id_one_is_recorded() {
     let service = Service::start().await;
     let replica = service.replica().await;
-    // The plate of the first has an open report; the second waits.
+    // The plate of the first has an open report; the second is pending.
     for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123")] {
         let body = package(external_id, plate);
-        // Two replicas and two keys of the partner: only the database can decide.
+        // With two replicas and two keys of the partner, only the database can decide.
         let send = |number: usize| {
             let service = if number.is_multiple_of(2) { &service } else { &replica };
             let key = if number % 4 < 2 { &ALPHA } else { &ALPHA_ROTATED };
             measure_at_last(service, key, &body)
         };
-        let answers = join_all((0..100).map(send)).await;
-        let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+        let responses = join_all((0..100).map(send)).await;
+        let count = |status| responses.iter().filter(|response| response.status == status).count();
         assert_eq!((count(201_u16), count(200)), (1, 99), "{plate}");
-        let first = &answers[0].json()["data"]["measurement_id"];
-        for answer in &answers {
-            assert_eq!(answer.json()["data"]["measurement_id"], *first, "{plate}");
-            assert_eq!(answer.header(MISMATCH), None, "{plate}");
+        let first = &responses[0].json()["data"]["measurement_id"];
+        for response in &responses {
+            assert_eq!(response.json()["data"]["measurement_id"], *first, "{plate}");
+            assert_eq!(response.header(MISMATCH), None, "{plate}");
         }
     }
     assert_eq!(service.count("measurements").await, 2);

@@ -21,7 +21,7 @@ async fn active_branches_are_listed_by_code() {
 
 /// REP-10
 #[tokio::test]
-async fn inactive_branches_are_listed_when_asked_for() {
+async fn inactive_branches_are_listed_on_request() {
     let service = Service::start().await;
     service
         .client(&ALPHA)
@@ -31,12 +31,12 @@ async fn inactive_branches_are_listed_when_asked_for() {
         .send()
         .await
         .unwrap();
-    service.last().snapshot("inactive_branches_are_listed_when_asked_for");
+    service.last().snapshot("inactive_branches_are_listed_on_request");
 }
 
 /// REP-2
 #[tokio::test]
-async fn a_restricted_partner_sees_its_own_branches_only() {
+async fn a_restricted_partner_sees_only_its_branches() {
     let service = Service::start().await;
     let active = service.get(&BETA, &branches(organizations::MASKED, "")).await;
     assert_eq!(active.data("code"), ["IZMIR-01"]);
@@ -60,31 +60,31 @@ async fn a_city_must_match_exactly() {
         ("?city=%25", vec![]),
         ("?active=true&city=Ankara", vec!["ANK-01"]),
     ] {
-        let answer = service.get(&ALPHA, &branches(organizations::MASKED, query)).await;
-        assert_eq!(answer.assert_status(200).data("code"), codes, "{query}");
+        let response = service.get(&ALPHA, &branches(organizations::MASKED, query)).await;
+        assert_eq!(response.assert_status(200).data("code"), codes, "{query}");
     }
 }
 
 /// ERR-6
 #[tokio::test]
-async fn an_organization_that_is_not_open_answers_like_one_that_does_not_exist() {
+async fn an_organization_without_a_grant_looks_like_an_unknown_one() {
     let service = Service::start().await;
     let closed = service.get(&BETA, &branches(organizations::FULL, "")).await;
     closed
-        .assert_refused(404, "not_found")
-        .snapshot("an_organization_that_is_not_open_is_not_found");
+        .assert_rejected(404, "not_found")
+        .snapshot("an_organization_without_a_grant_is_not_found");
     let unknown = service
         .get(&BETA, &branches("01974d1a-7c00-7a00-8000-000000000999", ""))
         .await;
-    assert_eq!(closed.message(), unknown.assert_refused(404, "not_found").message());
+    assert_eq!(closed.message(), unknown.assert_rejected(404, "not_found").message());
     service
         .get(&GAMMA, &branches(organizations::MASKED, ""))
         .await
-        .assert_refused(404, "not_found");
+        .assert_rejected(404, "not_found");
 }
 
 #[tokio::test]
-async fn a_text_that_is_no_id_is_not_found() {
+async fn a_malformed_id_is_not_found() {
     let service = Service::start().await;
     let upper = organizations::MASKED.to_uppercase();
     let braced = format!("{{{}}}", organizations::MASKED);
@@ -101,19 +101,19 @@ async fn a_text_that_is_no_id_is_not_found() {
         service
             .get(&ALPHA, &branches(&id, ""))
             .await
-            .assert_refused(404, "not_found");
+            .assert_rejected(404, "not_found");
     }
 }
 
 #[tokio::test]
-async fn a_bad_parameter_is_refused_by_name() {
+async fn an_invalid_parameter_is_rejected_and_named() {
     let service = Service::start().await;
-    let answer = service
+    let response = service
         .get(&ALPHA, &branches(organizations::MASKED, "?active=yes"))
         .await;
-    answer
-        .assert_refused(400, "invalid_request")
-        .snapshot("a_bad_parameter_is_refused_by_name");
+    response
+        .assert_rejected(400, "invalid_request")
+        .snapshot("an_invalid_parameter_is_rejected_and_named");
     let long = format!("?city={}", "a".repeat(101));
     for (query, name) in [
         ("?active=1", "active"),
@@ -125,8 +125,8 @@ async fn a_bad_parameter_is_refused_by_name() {
         ("?city=%ff", "city"),
         (long.as_str(), "city"),
     ] {
-        let answer = service.get(&ALPHA, &branches(organizations::MASKED, query)).await;
-        let message = answer.assert_refused(400, "invalid_request").message();
+        let response = service.get(&ALPHA, &branches(organizations::MASKED, query)).await;
+        let message = response.assert_rejected(400, "invalid_request").message();
         assert!(message.contains(name), "{query}: {message}");
     }
 }

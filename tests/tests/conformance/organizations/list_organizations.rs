@@ -5,22 +5,22 @@ const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
 /// REP-10, REQ-15
 #[tokio::test]
-async fn a_partner_sees_all_organizations_it_was_granted_by_name() {
+async fn a_partner_sees_its_granted_organizations_ordered_by_name() {
     let service = Service::start().await;
     service.client(&ALPHA).list_organizations().send().await.unwrap();
     service
         .last()
-        .snapshot("a_partner_sees_all_organizations_it_was_granted_by_name");
+        .snapshot("a_partner_sees_its_granted_organizations_ordered_by_name");
 }
 
 /// REP-2
 #[tokio::test]
-async fn a_restricted_partner_counts_its_own_branches_only() {
+async fn a_restricted_partner_sees_the_number_of_its_branches() {
     let service = Service::start().await;
     service.client(&BETA).list_organizations().send().await.unwrap();
-    let answer = service.last();
-    answer.snapshot("a_restricted_partner_counts_its_own_branches_only");
-    assert_eq!(answer.data("id"), [organizations::MASKED]);
+    let response = service.last();
+    response.snapshot("a_restricted_partner_sees_the_number_of_its_branches");
+    assert_eq!(response.data("id"), [organizations::MASKED]);
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_partner_without_grants_gets_an_empty_list() {
 
 /// KEY-8
 #[tokio::test]
-async fn a_grant_that_is_taken_away_is_gone_eventually() {
+async fn a_revoked_grant_ends_eventually() {
     let service = Service::start().await;
     assert_eq!(
         service.get(&BETA, ORGANIZATIONS).await.data("id"),

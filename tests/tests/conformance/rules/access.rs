@@ -1,4 +1,4 @@
-//! Keys: what they may, how they are named and how their secrets are kept.
+//! Keys: their permissions, their IDs and the storage of their secrets.
 
 use data_encoding::HEXLOWER;
 use partner_api::admission::nonces::BUCKET;
@@ -10,20 +10,20 @@ const HEALTH: &str = "/api/v1/partner/health";
 
 /// KEY-4, ERR-6
 #[tokio::test]
-async fn whatever_writes_needs_the_scope_that_the_document_names_and_nothing_else_needs_one() {
+async fn only_operations_that_write_need_the_scope_of_the_document() {
     let service = Service::start().await;
     assert!(REPORTED.permissions.is_empty());
     for operation in OPERATIONS.iter() {
         let request = operation.request(&Subject::MASKED).signed_by(&REPORTED);
-        let answer = service.send(request).await;
+        let response = service.send(request).await;
         let scope = operation.required_scope();
         assert_eq!(scope.is_none(), operation.method() == "GET", "{}", operation.id);
         match scope {
             None => {
-                answer.assert_status(200);
+                response.assert_status(200);
             }
             Some(scope) => {
-                let message = answer.assert_refused(403, "scope_required").message();
+                let message = response.assert_rejected(403, "scope_required").message();
                 assert!(message.contains(scope), "{}: {message}", operation.id);
             }
         }
@@ -36,16 +36,16 @@ async fn whatever_writes_needs_the_scope_that_the_document_names_and_nothing_els
 
 /// KEY-1, LIM-1
 #[tokio::test]
-async fn a_key_with_another_prefix_is_one_and_has_60_requests_a_minute_by_default() {
+async fn a_key_may_have_another_prefix_and_has_60_requests_a_minute_by_default() {
     const OTHER: TestKey = TestKey {
         id: "acme_test_OTHERAAAAAAAAAAAAAAAAA",
         secret: "OTHEROTHEROTHEROTHEROTHEROTHER22",
         ..ALPHA
     };
     let service = Service::start().await;
-    service.get(&OTHER, HEALTH).await.assert_refused(401, "invalid_key");
+    service.get(&OTHER, HEALTH).await.assert_rejected(401, "invalid_key");
     let (nonce, ciphertext) = fixture::master_key()
-        .seal(OTHER.id, &OTHER.secret.parse().unwrap())
+        .encrypt(OTHER.id, &OTHER.secret.parse().unwrap())
         .unwrap();
     let partner: uuid::Uuid = OTHER.partner.parse().unwrap();
     service
@@ -57,10 +57,10 @@ async fn a_key_with_another_prefix_is_one_and_has_60_requests_a_minute_by_defaul
         )
         .await
         .unwrap();
-    let answer = service.replica().await.get(&OTHER, HEALTH).await;
-    // Nobody set its limit, scopes or allowlist.
+    let response = service.replica().await.get(&OTHER, HEALTH).await;
+    // Its limit, scopes and allowlist are the defaults.
     assert_eq!(
-        answer.assert_status(200).header("ratelimit-policy"),
+        response.assert_status(200).header("ratelimit-policy"),
         Some("\"default\";q=60;w=60")
     );
 }
@@ -69,7 +69,7 @@ async fn a_key_with_another_prefix_is_one_and_has_60_requests_a_minute_by_defaul
 #[tokio::test]
 async fn no_secret_is_in_any_column() {
     let service = Service::start().await;
-    // What requests leave behind is looked through as well.
+    // Rows that requests insert are searched, too.
     service.get(&ALPHA, HEALTH).await.assert_status(200);
     let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
     service.measure(&ALPHA, body).await.assert_status(201);
@@ -80,7 +80,7 @@ async fn no_secret_is_in_any_column() {
     for table in tables {
         let table: String = table.get(0);
         for secret in KEYS.iter().map(|key| key.secret).chain([fixture::MASTER_KEY]) {
-            // A row's text shows a bytea in hex.
+            // The text of a row shows a bytea in hex.
             let hex = HEXLOWER.encode(secret.as_bytes());
             let found = service
                 .count(&format!(
@@ -94,7 +94,7 @@ async fn no_secret_is_in_any_column() {
 
 /// KEY-6
 #[test]
-fn a_nonce_is_remembered_for_900_seconds_at_least() {
-    // Longer than a timestamp 300 s ahead is valid, a slow body and the queue together.
+fn a_nonce_is_stored_for_at_least_900_seconds() {
+    // This is longer than a timestamp 300 s ahead is valid, plus a slow body and the queue.
     assert!(BUCKET.as_secs() >= 900);
 }

@@ -1,4 +1,4 @@
-//! What is logged, and what never is.
+//! The contents of the log.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// Logs this thread, on which a test's service runs too, until the guard is dropped.
+/// Logs this thread, on which the test's service also runs, until the guard is dropped.
 fn logging(levels: &str) -> (Log, DefaultGuard) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
@@ -67,16 +67,16 @@ async fn a_log_holds_no_secret_no_signature_no_body_and_no_personal_data() {
     service
         .measure(&ALPHA, body.replace("34 ABC 123", "34 ABC 123 4567"))
         .await
-        .assert_refused(400, "invalid_request");
+        .assert_rejected(400, "invalid_request");
     let forged = format!("sha256={}", "ab".repeat(32));
     let request = Request::get(HEALTH)
         .signed_by(&ALPHA)
         .with("x-partner-signature", &forged);
-    service.send(request).await.assert_refused(401, "invalid_signature");
+    service.send(request).await.assert_rejected(401, "invalid_signature");
     service
         .get(&ALLOWLISTED, HEALTH)
         .await
-        .assert_refused(401, "invalid_key");
+        .assert_rejected(401, "invalid_key");
     service
         .db
         .batch_execute("ALTER VIEW shown_photos RENAME TO gone")
@@ -85,9 +85,9 @@ async fn a_log_holds_no_secret_no_signature_no_body_and_no_personal_data() {
     service
         .get(&ALPHA, &format!("{report}/photos"))
         .await
-        .assert_refused(500, "internal_error");
+        .assert_rejected(500, "internal_error");
     let log = log.text();
-    // It is the log of these requests, and says who sent them.
+    // The log contains these requests and their senders.
     assert!(
         log.contains(ALPHA.id) && log.contains("submit_measurement") && log.contains("invalid_signature"),
         "{log}"
@@ -112,7 +112,7 @@ async fn a_log_holds_no_secret_no_signature_no_body_and_no_personal_data() {
 
 /// KEY-5
 #[tokio::test]
-async fn what_an_allowlist_in_report_mode_would_refuse_is_logged_with_key_and_address() {
+async fn an_allowlist_in_report_mode_logs_the_key_and_address_it_would_reject() {
     let (log, _guard) = logging("warn");
     let service = Service::start().await;
     service.get(&REPORTED, HEALTH).await.assert_status(200);
@@ -126,7 +126,7 @@ async fn what_an_allowlist_in_report_mode_would_refuse_is_logged_with_key_and_ad
 
 /// ERR-1, SVC-5
 #[tokio::test]
-async fn what_a_refusal_repeats_to_its_sender_is_in_no_log() {
+async fn values_that_an_error_repeats_to_its_sender_are_not_logged() {
     let (log, _guard) = logging("debug,refinery_core=warn,tokio_postgres=warn");
     let service = Service::start().await;
     for (body, repeated) in [
@@ -139,8 +139,8 @@ async fn what_a_refusal_repeats_to_its_sender_is_in_no_log() {
             "7654",
         ),
     ] {
-        let answer = service.measure(&ALPHA, body).await;
-        let message = answer.assert_refused(400, "invalid_request").message();
+        let response = service.measure(&ALPHA, body).await;
+        let message = response.assert_rejected(400, "invalid_request").message();
         assert!(message.contains(repeated), "{message}");
     }
     let text = log.text();

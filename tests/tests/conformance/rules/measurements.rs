@@ -1,4 +1,4 @@
-//! Data is never lost.
+//! Recorded measurements are never lost.
 
 use partner_api_store::statement::STATEMENTS;
 use partner_api_tests::{ALPHA, Service};
@@ -29,7 +29,7 @@ fn no_statement_deletes_a_package_or_changes_its_bytes() {
 
 /// MEA-5
 #[tokio::test]
-async fn the_database_refuses_to_lose_a_package_in_whatever_state_it_is() {
+async fn the_database_rejects_to_delete_or_alter_a_package_in_any_state() {
     let service = Service::start().await;
     service
         .measure(&ALPHA, package("M-1", "35 OPN 205"))
@@ -69,13 +69,13 @@ async fn the_database_refuses_to_lose_a_package_in_whatever_state_it_is() {
 
 /// MEA-7, MEA-14
 #[tokio::test]
-async fn a_skipped_point_is_listed_and_recorded_and_not_written() {
+async fn a_skipped_point_is_reported_and_recorded_but_not_written() {
     let service = Service::start().await;
     let before = answers(&service, inspections::DRAFT).await;
     let body =
         r#"{"branch_code":"IZMIR-01","plate":"35 OPN 205","measurements":{"SUSP_FRONT_LEFT":70,"HANDBRAKE_LEFT":1.5}}"#;
-    let answer = service.measure(&ALPHA, body).await;
-    let data = answer.assert_status(201).json()["data"].clone();
+    let response = service.measure(&ALPHA, body).await;
+    let data = response.assert_status(201).json()["data"].clone();
     assert_eq!(data["applied_points"], json!([]));
     let reasons: std::collections::BTreeMap<_, _> = data["skipped_points"]
         .as_array()

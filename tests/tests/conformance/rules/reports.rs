@@ -1,4 +1,4 @@
-//! What is hidden, wherever it could be asked for.
+//! Visibility of reports in every operation.
 
 use partner_api_tests::fixture::{inspections, organizations};
 use partner_api_tests::operations::readable_parts;
@@ -11,7 +11,7 @@ fn report(id: &str, part: &str) -> String {
 
 /// REP-1, REP-6
 #[tokio::test]
-async fn a_hidden_report_answers_like_one_that_does_not_exist_at_each_of_its_parts() {
+async fn every_part_of_a_hidden_report_looks_like_that_of_an_unknown_one() {
     let service = Service::start().await;
     let not_granted = [
         inspections::OTHER_BRANCH,
@@ -20,11 +20,11 @@ async fn a_hidden_report_answers_like_one_that_does_not_exist_at_each_of_its_par
     ];
     for part in readable_parts("inspections") {
         let unknown = service.get(&BETA, &report(inspections::UNKNOWN, part)).await;
-        let message = unknown.assert_refused(404, "not_found").message();
+        let message = unknown.assert_rejected(404, "not_found").message();
         for id in inspections::INVISIBLE.into_iter().chain(not_granted) {
-            let answer = service.get(&BETA, &report(id, part)).await;
+            let response = service.get(&BETA, &report(id, part)).await;
             assert_eq!(
-                answer.assert_refused(404, "not_found").message(),
+                response.assert_rejected(404, "not_found").message(),
                 message,
                 "{part} of {id}"
             );
@@ -34,7 +34,7 @@ async fn a_hidden_report_answers_like_one_that_does_not_exist_at_each_of_its_par
 
 /// REP-6
 #[tokio::test]
-async fn all_parts_of_a_visible_report_but_its_pdf_are_there_in_each_of_its_statuses() {
+async fn all_parts_of_a_visible_report_except_its_pdf_are_available_in_every_status() {
     let service = Service::start().await;
     for id in [inspections::PUBLISHED, inspections::ARCHIVED, inspections::CANCELLED] {
         for part in readable_parts("inspections").into_iter().filter(|part| *part != "/pdf") {
@@ -64,10 +64,10 @@ async fn photos_of_hidden_kinds_are_hidden_in_every_privacy_mode() {
                 inspections::FULL_PUBLISHED
             );
             service.db.execute(&set_photo, &[]).await.unwrap();
-            let answer = service
+            let response = service
                 .get(&ALPHA, &report(inspections::FULL_PUBLISHED, "/photos"))
                 .await;
-            let photos = answer.assert_status(200).json()["photos"].clone();
+            let photos = response.assert_status(200).json()["photos"].clone();
             assert_eq!(photos.as_array().map(Vec::len), Some(shown), "{mode}: {set}");
         }
     }
@@ -75,7 +75,7 @@ async fn photos_of_hidden_kinds_are_hidden_in_every_privacy_mode() {
 
 /// REP-8
 #[tokio::test]
-async fn a_pdf_needs_a_published_report_and_a_slug_and_to_be_rendered() {
+async fn a_pdf_requires_a_published_report_a_slug_and_a_rendering() {
     let service = Service::start().await;
     let pdf = report(inspections::PUBLISHED, "/pdf");
     service.get(&ALPHA, &pdf).await.assert_status(200);
@@ -96,7 +96,7 @@ async fn a_pdf_needs_a_published_report_and_a_slug_and_to_be_rendered() {
             inspections::PUBLISHED
         );
         service.db.execute(&set, &[]).await.unwrap();
-        service.get(&ALPHA, &pdf).await.assert_refused(status, code);
+        service.get(&ALPHA, &pdf).await.assert_rejected(status, code);
         let put_back = "UPDATE inspections SET public_slug = $1, pdf_object_key = $2, status = $3 WHERE id = $4";
         let text = |column: &str| saved[column].as_str().unwrap().to_owned();
         let id: uuid::Uuid = inspections::PUBLISHED.parse().unwrap();
@@ -114,7 +114,7 @@ async fn a_pdf_needs_a_published_report_and_a_slug_and_to_be_rendered() {
 
 /// REP-3
 #[tokio::test]
-async fn a_status_is_one_value() {
+async fn a_status_filter_takes_one_value() {
     let service = Service::start().await;
     for query in [
         "status=published&status=archived",
@@ -127,7 +127,7 @@ async fn a_status_is_one_value() {
         service
             .get(&ALPHA, &format!("/api/v1/partner/inspections?{query}"))
             .await
-            .assert_refused(400, "invalid_request");
+            .assert_rejected(400, "invalid_request");
     }
 }
 

@@ -1,15 +1,15 @@
-//! Which values reach a report, and with which status.
+//! The values that are applied to a report, and their status.
 
 use partner_api::recorder::Outcome;
 use partner_api_store::measurements::{Applied, SkipReason};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use crate::setup::{MeasurementSetup, OPEN, PLATE, replay_of, skipped};
+use super::{MeasurementSetup, OPEN, PLATE, replay_of, skipped};
 
 /// MEA-7
 #[tokio::test]
-async fn values_reach_the_open_report_with_their_status_and_the_rest_is_skipped() {
+async fn values_are_applied_to_the_open_report_with_their_status_and_others_are_skipped() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     let sent = [("ABS", "1"), ("SLIP_FRONT", "-6.50"), ("SUSP_FRONT_LEFT", "70")];
@@ -71,7 +71,7 @@ async fn values_reach_the_open_report_with_their_status_and_the_rest_is_skipped(
 
 /// MEA-12
 #[tokio::test]
-async fn signed_values_are_judged_on_both_sides() {
+async fn thresholds_apply_to_negative_values_too() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     let table = [
@@ -93,17 +93,17 @@ async fn signed_values_are_judged_on_both_sides() {
 
 /// MEA-9
 #[tokio::test]
-async fn the_power_ratio_is_computed_where_the_factory_power_is_registered() {
+async fn the_power_ratio_is_computed_if_the_factory_power_is_registered() {
     let setup = MeasurementSetup::new().await;
     let hp = [("DYNO_MEASURED_HP", "146.5")];
     let codes = |applied: Option<(Uuid, Applied)>| applied.map(|(_, applied)| (applied.applied, applied.skipped));
     let measured = vec!["DYNO_MEASURED_HP".to_string()];
 
-    // The template has no such point: left out without a word.
+    // The template has no such point, so it is left out and not reported.
     let registered = setup.report(PLATE, OPEN, "2 hours", Some("150")).await;
     assert_eq!(codes(setup.send(PLATE, &hp).await.1), Some((measured.clone(), vec![])));
 
-    // It has, but there is no threshold; a replay says the same.
+    // The template has the point, but there is no threshold. A replay reports the same.
     setup.add_point("DYNO_RATIO").await;
     let no_status = vec![skipped("DYNO_RATIO", SkipReason::NoStatus)];
     let package = setup.package(PLATE, Some("ratio"), &hp);
@@ -118,7 +118,7 @@ async fn the_power_ratio_is_computed_where_the_factory_power_is_registered() {
     assert_eq!((status.as_str(), value.to_string().as_str()), ("GOOD", "97.67"));
     assert!(writer.starts_with("device:"));
 
-    // Sent by a device it is unknown, and computed all the same; what was sent stays in the record.
+    // A ratio that a device sends is an unknown point, and the ratio is computed; the sent value stays in the record.
     let sent = [("DYNO_MEASURED_HP", "146.5"), ("DYNO_RATIO", "12")];
     let unknown = vec![skipped("DYNO_RATIO", SkipReason::UnknownPoint)];
     let (id, applied) = setup.send(PLATE, &sent).await;
@@ -130,13 +130,13 @@ async fn the_power_ratio_is_computed_where_the_factory_power_is_registered() {
     let row = setup.client().await.query_one(sql, &[&id]).await.unwrap();
     assert_eq!((row.get(0), row.get(1)), ("12", "unknown_point"));
 
-    // Without a registered factory power there is nothing to compare with.
+    // Without a registered factory power there is no ratio.
     setup.report("06Z99", OPEN, "1 hour", None).await;
     assert_eq!(codes(setup.send("06Z99", &hp).await.1), Some((measured, vec![])));
 }
 
 #[tokio::test]
-async fn an_overwritten_value_is_kept_with_its_writer_and_the_note_stays() {
+async fn an_overwritten_value_is_kept_with_its_author_and_the_note_stays() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     let (first, _) = setup.send(PLATE, &[("SLIP_FRONT", "1.5")]).await;
@@ -189,7 +189,7 @@ async fn without_a_test_line_form_every_point_is_unknown() {
 #[tokio::test]
 async fn values_are_kept_exactly_up_to_18_digits() {
     let setup = MeasurementSetup::new().await;
-    // A point of which the document knows no range.
+    // A point without a plausible range in the document.
     setup.add_point("OF_ITS_OWN").await;
     setup.set_bounds("OF_ITS_OWN", ["0", "", "", ""]).await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
@@ -200,14 +200,14 @@ async fn values_are_kept_exactly_up_to_18_digits() {
         "0.10",
     ] {
         setup.send(PLATE, &[("OF_ITS_OWN", value)]).await;
-        let kept: String = setup
+        let recorded: String = setup
             .client()
             .await
             .query_one("SELECT numeric_value::text FROM inspection_form_answers", &[])
             .await
             .unwrap()
             .get(0);
-        assert_eq!(kept, value);
+        assert_eq!(recorded, value);
     }
     assert_eq!(setup.answers(report).await.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! The branch that a code selects, and the report that a plate selects.
+//! How a code selects a branch and a plate selects a report.
 
 use std::time::Duration;
 
@@ -7,17 +7,18 @@ use partner_api_store::connection::Connection;
 use partner_api_store::measurements::{self, Package, Target, Verdict};
 use uuid::Uuid;
 
-use crate::setup::{Branch, MeasurementSetup, OPEN, PLATE};
+use super::{MeasurementSetup, OPEN, PLATE};
+use crate::setup::Branch;
 
 /// MEA-1
 #[tokio::test]
-async fn a_branch_is_found_by_its_code_among_active_granted_ones_only() {
+async fn a_branch_code_selects_only_active_granted_branches() {
     let setup = MeasurementSetup::new().await;
     let client = setup.client().await;
     let (ours, other) = (setup.branch, setup.organization("other", "FULL").await);
     let twin = setup.branch(other, "IZM-01", "", true).await;
     setup.branch(ours.organization_id, "OLD", "", false).await;
-    // What is granted, and the branch that is found; `Err`: none or several.
+    // The grants, and the branch that is found; `Err`: none or several.
     let find = async |code: &str, whole: &[Uuid], restricted: &[Branch]| {
         for table in ["grant_branches", "grants"] {
             client.execute(&format!("DELETE FROM {table}"), &[]).await.unwrap();
@@ -77,7 +78,7 @@ async fn a_branch_is_found_by_its_code_among_active_granted_ones_only() {
     assert_eq!(find("IZM-01", &[], &[]).await, none, "nothing is granted");
     assert_eq!(find("IZM-02", &[org, other], &[]).await, none, "unknown");
     assert_eq!(find("OLD", &[org], &[]).await, none, "inactive");
-    // An inactive twin makes a code ambiguous to nobody.
+    // An inactive branch with the same code does not make the code ambiguous.
     setup.branch(org, "IZM-01", "", false).await;
     assert_eq!(find("IZM-01", &[org], &[]).await, Ok(ours));
     assert_eq!(setup.count("SELECT count(*) FROM measurements").await, 5);
@@ -85,7 +86,7 @@ async fn a_branch_is_found_by_its_code_among_active_granted_ones_only() {
 
 /// MEA-6
 #[tokio::test]
-async fn only_an_open_report_of_the_last_24_hours_takes_values_and_the_newest_of_several() {
+async fn values_are_applied_to_the_newest_open_report_of_the_last_24_hours() {
     let setup = MeasurementSetup::new().await;
     let sent = [("SLIP_FRONT", "1")];
     for status in ["IN_REVIEW", "CANCEL_REQUESTED"] {
@@ -113,7 +114,7 @@ async fn only_an_open_report_of_the_last_24_hours_takes_values_and_the_newest_of
     let newest = setup.report(PLATE, OPEN, "1 hour", None).await;
     setup.report(PLATE, OPEN, "6 hours", None).await;
     assert_eq!(matched().await, newest);
-    // Another branch's report is none of this branch's.
+    // The report of another branch is not selected.
     setup.branch(setup.branch.organization_id, "ANK-01", "", true).await;
     let package = Package {
         branch_code: "ANK-01".into(),
@@ -131,11 +132,11 @@ async fn exactly_24_hours_is_within_the_window() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     let package = setup.package(PLATE, None, &[("SLIP_FRONT", "1")]);
-    // One session, so that what it has begun is still open when it is taken again.
+    // One session, so that its open transaction is still there when it is taken from the pool again.
     let session = setup.session();
     for (age, is_matched) in [("24 hours", true), ("24 hours 1 microsecond", false)] {
         let client = session.get().await.unwrap();
-        // now() stands still in a transaction.
+        // now() is constant in a transaction.
         client.batch_execute("BEGIN").await.unwrap();
         let sql = "UPDATE inspections SET created_at = now() - $2::text::interval WHERE id = $1";
         client.execute(sql, &[&report, &age]).await.unwrap();
@@ -161,7 +162,7 @@ async fn exactly_24_hours_is_within_the_window() {
 }
 
 #[tokio::test]
-async fn a_report_that_is_being_published_takes_no_values() {
+async fn a_report_that_is_being_published_receives_no_values() {
     let setup = MeasurementSetup::new().await;
     let older = setup.report(PLATE, OPEN, "2 hours", None).await;
     let newer = setup.report(PLATE, OPEN, "1 hour", None).await;
@@ -172,7 +173,7 @@ async fn a_report_that_is_being_published_takes_no_values() {
         .await
         .unwrap();
     let ((_, applied), ()) = tokio::join!(setup.send(PLATE, &[("SLIP_FRONT", "1")]), async {
-        setup.until_someone_waits().await;
+        setup.until_lock_wait().await;
         publishing.commit().await.unwrap();
     });
     assert_eq!(applied.map(|(report, _)| report), Some(older));

@@ -1,13 +1,13 @@
-//! Other bodies with the external id of a recorded package: each is kept once.
+//! Different bodies with the external ID of a recorded package, each of which is kept once.
 
 use partner_api::recorder::Outcome;
 use partner_api_store::measurements::Package;
 
-use crate::setup::{MeasurementSetup, OPEN, PLATE, replay_of};
+use super::{MeasurementSetup, OPEN, PLATE, replay_of};
 
 /// MEA-11
 #[tokio::test]
-async fn every_other_body_is_kept_once_byte_for_byte_and_cannot_be_changed() {
+async fn each_different_body_is_kept_once_byte_for_byte_and_cannot_be_changed() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     for (plate, external_id) in [("06Z99", "waits"), (PLATE, "applied")] {
@@ -33,10 +33,13 @@ async fn every_other_body_is_kept_once_byte_for_byte_and_cannot_be_changed() {
         }
         let sql = "SELECT raw, raw_sha256 = sha256(raw), key_id FROM measurement_mismatches WHERE measurement_id = $1
                    ORDER BY raw";
-        let kept = setup.client().await.query(sql, &[&id]).await.unwrap();
-        let kept: Vec<(&[u8], bool, &str)> = kept.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+        let recorded = setup.client().await.query(sql, &[&id]).await.unwrap();
+        let recorded: Vec<(&[u8], bool, &str)> = recorded
+            .iter()
+            .map(|row| (row.get(0), row.get(1), row.get(2)))
+            .collect();
         let expected: [&[u8]; 3] = [b"", b"\0 \xff other", b"first "];
-        assert_eq!(kept, expected.map(|raw| (raw, true, "second")), "{external_id}");
+        assert_eq!(recorded, expected.map(|raw| (raw, true, "second")), "{external_id}");
     }
     assert_eq!(
         setup.answers(report).await.len(),

@@ -12,17 +12,17 @@ use partner_api_tests::suspended_processes::SuspendedProcesses;
 use partner_api_tests::wait::in_time;
 use uuid::Uuid;
 
-use crate::setup::{MeasurementSetup, OPEN, PLATE, Recorder};
+use super::{MeasurementSetup, OPEN, PLATE, Recorder};
 
 const VALUE: &[(&str, &str)] = &[("SLIP_FRONT", "1")];
 
-/// Every answer is there within it (REQ-12).
-const ANSWERED: Duration = Duration::from_secs(2);
+/// The maximum time to an outcome (REQ-12).
+const BOUND: Duration = Duration::from_secs(2);
 
 #[tokio::test]
 async fn locked_reports_delay_only_their_own_packages() {
     let setup = MeasurementSetup::new().await;
-    // More than the recorder has connections.
+    // More packages than the recorder has connections.
     let mut locked = Vec::new();
     for number in 10..20 {
         let plate = format!("34ABC{number}");
@@ -38,12 +38,12 @@ async fn locked_reports_delay_only_their_own_packages() {
         .iter()
         .map(|plate| setup.recorder.submit(setup.package(plate, None, VALUE)).boxed())
         .collect::<Vec<_>>();
-    // Polled until one of them is at its lock.
+    // Polled until one of them waits for its lock.
     let at_the_lock = async {
         let all = join_all(&mut delayed);
         tokio::select! {
             outcomes = all => panic!("{outcomes:?}"),
-            () = setup.until_someone_waits() => {}
+            () = setup.until_lock_wait() => {}
         }
     };
     at_the_lock.await;
@@ -66,8 +66,8 @@ async fn locked_reports_delay_only_their_own_packages() {
 }
 
 #[tokio::test]
-async fn a_report_that_stays_locked_is_answered_in_time_and_its_package_sent_again_is_there_once() {
-    in_time(ANSWERED, async || {
+async fn a_package_for_a_report_that_stays_locked_gets_a_response_in_time_and_is_recorded_once() {
+    in_time(BOUND, async || {
         let setup = MeasurementSetup::new().await;
         setup.report(PLATE, OPEN, "1 hour", None).await;
         let mut inspector = setup.client().await;
@@ -82,7 +82,7 @@ async fn a_report_that_stays_locked_is_answered_in_time_and_its_package_sent_aga
         assert!(matches!(outcome, Err(RecordError::Overdue)), "{outcome:?}");
         assert_eq!(setup.count("SELECT count(*) FROM measurements").await, 0);
         editing.rollback().await.unwrap();
-        // The last attempt may just have been at the lock: then it was recorded behind the answer.
+        // The last attempt may have been waiting for the lock; then the package was recorded after the response.
         match setup.submit(setup.package(PLATE, Some("M-1"), VALUE)).await {
             Outcome::Recorded { applied: Some(_), .. } => {}
             Outcome::Replayed(replay) if replay.status == Status::Applied => {}
@@ -105,8 +105,8 @@ async fn a_report_that_stays_locked_is_answered_in_time_and_its_package_sent_aga
 
 /// REQ-12
 #[tokio::test]
-async fn a_hung_backend_is_given_up_within_two_seconds_and_the_recorder_goes_on() {
-    in_time(ANSWERED, async || {
+async fn a_hung_backend_is_abandoned_within_two_seconds_and_the_recorder_continues() {
+    in_time(BOUND, async || {
         let setup = MeasurementSetup::new().await;
         let report = setup.report(PLATE, OPEN, "1 hour", None).await;
         setup.submit(setup.package("06Z99", None, VALUE)).await;
@@ -121,11 +121,11 @@ async fn a_hung_backend_is_given_up_within_two_seconds_and_the_recorder_goes_on(
                 .await;
             took = took.max(began.elapsed());
             assert!(matches!(&outcome, Err(error) if error.is_unavailable()), "{outcome:?}");
-            // While it still hangs.
+            // The backend still hangs.
             let other = setup.submit(setup.package(plate, None, VALUE)).await;
             assert!(matches!(other, Outcome::Recorded { .. }), "{other:?}");
             drop(stopped);
-            // What the backend did when it woke, it did once.
+            // The resumed backend must not have recorded the package a second time.
             setup.submit(setup.package(plate, Some(external_id), VALUE)).await;
             let sql = format!("SELECT count(*) FROM measurements WHERE external_id = '{external_id}'");
             assert_eq!(setup.count(&sql).await, 1);
@@ -137,10 +137,10 @@ async fn a_hung_backend_is_given_up_within_two_seconds_and_the_recorder_goes_on(
 }
 
 #[tokio::test]
-async fn a_package_that_the_database_refuses_keeps_half_a_batch_from_being_recorded_at_most() {
+async fn a_package_that_the_database_rejects_fails_at_most_half_a_batch() {
     let setup = MeasurementSetup::new().await;
     let mut packages: Vec<Package> = (0..10).map(|_| setup.package(PLATE, None, VALUE)).collect();
-    // What the contract's own checks never let through.
+    // A value that the checks of the contract reject.
     packages[9].key_id = "no\0text".into();
     let outcomes = join_all(packages.into_iter().map(|package| setup.recorder.submit(package))).await;
     let recorded: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
@@ -151,7 +151,7 @@ async fn a_package_that_the_database_refuses_keeps_half_a_batch_from_being_recor
 
 /// SVC-3
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mixed_storm_over_two_replicas_loses_nothing_and_doubles_nothing() {
+async fn mixed_traffic_over_two_replicas_records_each_package_once() {
     let setup = MeasurementSetup::new().await;
     let client = setup.client().await;
     let mut partners = vec![setup.partner];
@@ -165,7 +165,7 @@ async fn a_mixed_storm_over_two_replicas_loses_nothing_and_doubles_nothing() {
         setup.report(plate, OPEN, "1 hour", None).await;
     }
     let replicas = [setup.another_recorder(), setup.another_recorder()];
-    // Each external id three times: twice the same bytes, once others, wherever they arrive first.
+    // Each external ID is sent three times: twice with the same bytes, once with others, in any order.
     let mut packages = Vec::new();
     for number in 0..360_usize {
         let external_id = format!("M-{}", number % 120);
@@ -193,7 +193,7 @@ async fn a_mixed_storm_over_two_replicas_loses_nothing_and_doubles_nothing() {
         }
     };
     let inspectors = async {
-        // One report goes to review while values come, and others are held for a moment.
+        // One report goes to review while values arrive, and others are locked for a moment.
         let client = setup.client().await;
         let publish = "UPDATE inspections SET status = 'IN_REVIEW' WHERE plate = $1";
         client.execute(publish, &[&plates[0]]).await.unwrap();
@@ -223,24 +223,24 @@ async fn a_mixed_storm_over_two_replicas_loses_nothing_and_doubles_nothing() {
         assert_eq!(*records.entry(key).or_insert(id), id, "one id, one record");
     }
     assert_eq!(records.len(), 120);
-    // Each record was told once that it is new, unless that answer was late.
+    // Each record was reported as new once, unless that response was late.
     assert!(
         (120 - unanswered.into_inner().min(120)..=120).contains(&recorded),
         "{recorded}"
     );
     assert_eq!(setup.count("SELECT count(*) FROM measurements").await, 120);
-    let kept = client
+    let rows = client
         .query(
             "SELECT raw FROM measurements UNION ALL SELECT raw FROM measurement_mismatches",
             &[],
         )
         .await
         .unwrap();
-    let bytes: Vec<Vec<u8>> = kept.iter().map(|row| row.get(0)).collect();
+    let bytes: Vec<Vec<u8>> = rows.iter().map(|row| row.get(0)).collect();
     let sent: BTreeSet<Vec<u8>> = packages.iter().map(|package| package.raw.to_vec()).collect();
-    assert_eq!(bytes.len(), sent.len(), "the very same bytes are kept once");
+    assert_eq!(bytes.len(), sent.len(), "identical bytes are kept once");
     assert_eq!(bytes.into_iter().collect::<BTreeSet<_>>(), sent);
-    // Each applied value is in its report or in the history, once.
+    // Each applied value is in its report or in the history, exactly once.
     let values = "SELECT (SELECT count(*) FROM inspection_form_answers) +
                          (SELECT count(*) FROM inspection_form_answer_history) -
                          (SELECT coalesce(sum(cardinality(array_positions(point_outcomes, 'applied'))), 0)::bigint
@@ -255,7 +255,7 @@ async fn a_mixed_storm_over_two_replicas_loses_nothing_and_doubles_nothing() {
 }
 
 #[tokio::test]
-async fn a_partner_key_or_branch_that_measurements_name_stays() {
+async fn a_partner_key_or_branch_with_measurements_cannot_be_deleted() {
     let setup = MeasurementSetup::new().await;
     setup.send(PLATE, &[("SLIP_FRONT", "1")]).await;
     let client = setup.client().await;
@@ -267,14 +267,14 @@ async fn a_partner_key_or_branch_that_measurements_name_stays() {
         "DELETE FROM partners",
         "UPDATE api_keys SET key_id = 'third' WHERE key_id = 'first'",
     ] {
-        let refused = client.execute(lose, &[]).await.unwrap_err();
+        let rejected = client.execute(lose, &[]).await.unwrap_err();
         assert_eq!(
-            refused.code().map(|code| code.code()),
+            rejected.code().map(|code| code.code()),
             Some("23503"),
-            "{lose}: {refused:?}"
+            "{lose}: {rejected:?}"
         );
     }
-    // What keeps its id may change.
+    // Columns other than the ID may change.
     for keep in [
         "UPDATE api_keys SET key_id = key_id, rate_limit = 7 WHERE key_id = 'first'",
         "UPDATE branches SET id = id, name = 'İzmir'",

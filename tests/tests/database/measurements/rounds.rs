@@ -1,13 +1,13 @@
-//! Batches for open reports: one transaction for several reports, and each report's packages in their order.
+//! Batches for open reports: one transaction for several reports, with the packages of each report in order.
 
 use futures::future::join_all;
 use partner_api::recorder::{Outcome, RecordError};
 
-use crate::setup::{MeasurementSetup, OPEN, PLATE};
+use super::{MeasurementSetup, OPEN, PLATE};
 
 const VALUE: &[(&str, &str)] = &[("SLIP_FRONT", "1")];
 
-/// What came at once for several reports is one transaction, unless one of them keeps the others from it.
+/// Packages that arrive together for several reports are one transaction, unless one of the reports is locked.
 #[tokio::test]
 async fn packages_for_several_reports_share_a_transaction_and_a_locked_report_delays_no_other() {
     let setup = MeasurementSetup::new().await;
@@ -28,7 +28,7 @@ async fn packages_for_several_reports_share_a_transaction_and_a_locked_report_de
     assert!(send_all().await.iter().all(is_applied));
     let transactions = "SELECT count(DISTINCT xmin::text) FROM measurements";
     assert_eq!(setup.count(transactions).await, 1);
-    // By a hand that has not asked for the report's lock, so that the report is free and its answer is not.
+    // Lock an answer without the report's lock, so that the report is free and its answer is not.
     let mut client = setup.client().await;
     let editing = client.transaction().await.unwrap();
     let touch = "UPDATE inspection_form_answers SET note = 'mine' WHERE inspection_form_id IN
@@ -43,11 +43,11 @@ async fn packages_for_several_reports_share_a_transaction_and_a_locked_report_de
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_of_one_report_keeps_no_other_from_its_values() {
+async fn an_unreadable_report_does_not_delay_the_values_of_others() {
     let setup = MeasurementSetup::new().await;
     let plates: Vec<String> = (10..20).map(|number| format!("34ABC{number}")).collect();
     for (number, plate) in plates.iter().enumerate() {
-        // No power that this service can calculate with.
+        // A power that the service cannot calculate with.
         let power = (number == 3).then_some("NaN");
         setup.report(plate, OPEN, "1 hour", power).await;
     }
@@ -67,7 +67,7 @@ async fn what_cannot_be_read_of_one_report_keeps_no_other_from_its_values() {
 
 /// MEA-10
 #[tokio::test]
-async fn of_one_external_id_for_several_reports_the_first_is_recorded() {
+async fn of_packages_with_one_external_id_for_several_reports_the_first_is_recorded() {
     let setup = MeasurementSetup::new().await;
     let plates: Vec<String> = (10..20).map(|number| format!("34ABC{number}")).collect();
     for plate in &plates {
@@ -117,7 +117,7 @@ async fn packages_of_one_report_are_applied_in_the_order_of_their_arrival() {
     }
     let (_, value, writer) = setup.answers(report).await["SLIP_FRONT"].clone();
     assert_eq!((value.to_string(), &writer), ("14.9".to_owned(), &ids[149]));
-    // Every value that was written and replaced is kept, each once.
+    // Every replaced value is kept, each once.
     let sql = "SELECT coalesce(written_by, 'device:' || measurement_id) FROM inspection_form_answer_history ORDER BY numeric_value";
     let history = setup.client().await.query(sql, &[]).await.unwrap();
     let history: Vec<String> = history.iter().map(|row| row.get(0)).collect();

@@ -1,17 +1,17 @@
-//! Of two device values the one measured later is kept, in whichever order they arrive.
+//! Of two device values the one that was measured later is kept, in whichever order they arrive.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use partner_api::recorder::Outcome;
 use partner_api_store::measurements::{Applied, Package, SkipReason};
 use uuid::Uuid;
 
-use crate::setup::{MeasurementSetup, OPEN, PLATE, replay_of, skipped};
+use super::{MeasurementSetup, OPEN, PLATE, replay_of, skipped};
 
 fn noon() -> DateTime<Utc> {
     "2026-06-15T12:00:00Z".parse().unwrap()
 }
 
-/// A package that was measured so many seconds after noon.
+/// A package that was measured this many seconds after noon.
 fn measured(setup: &MeasurementSetup, second: i64, external_id: &str, points: &[(&str, &str)]) -> Package {
     Package {
         measured_at: Some(noon() + TimeDelta::seconds(second)),
@@ -42,7 +42,7 @@ async fn value(setup: &MeasurementSetup, report: Uuid, code: &str) -> String {
 
 /// MEA-8
 #[tokio::test]
-async fn an_older_value_that_is_delivered_later_is_skipped_and_recorded() {
+async fn an_older_value_that_arrives_later_is_recorded_but_skipped() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     setup
@@ -51,7 +51,11 @@ async fn an_older_value_that_is_delivered_later_is_skipped_and_recorded() {
     let older = measured(&setup, 9, "older", &[("SLIP_FRONT", "2"), ("DYNO_MEASURED_HP", "90")]);
     let superseded = vec![skipped("SLIP_FRONT", SkipReason::Superseded)];
     let became = applied(setup.submit(older.clone()).await);
-    assert_eq!(became.applied, ["DYNO_MEASURED_HP"], "of which the report had no value");
+    assert_eq!(
+        became.applied,
+        ["DYNO_MEASURED_HP"],
+        "the report had no value of this point"
+    );
     assert_eq!(became.skipped, superseded);
     assert_eq!(value(&setup, report, "SLIP_FRONT").await, "1");
     assert_eq!(replay_of(setup.submit(older).await).skipped, superseded);
@@ -59,7 +63,7 @@ async fn an_older_value_that_is_delivered_later_is_skipped_and_recorded() {
     let row = setup.client().await.query_one(sql, &[]).await.unwrap();
     assert_eq!(row.get::<_, &str>(0), "APPLIED");
     assert_eq!(row.get::<_, Vec<&str>>(1), ["superseded", "applied"]);
-    // A time of its own, and none: what comes now is measured now.
+    // A package without a time counts as measured when it arrives.
     let now = setup.package(PLATE, None, &[("SLIP_FRONT", "3")]);
     assert_eq!(applied(setup.submit(now).await).skipped, []);
     assert_eq!(value(&setup, report, "SLIP_FRONT").await, "3");
@@ -67,7 +71,7 @@ async fn an_older_value_that_is_delivered_later_is_skipped_and_recorded() {
 
 /// MEA-8
 #[tokio::test]
-async fn at_equal_times_the_later_arrival_stands() {
+async fn of_values_measured_at_the_same_time_the_later_arrival_is_kept() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     for number in ["1", "2", "3"] {
@@ -81,7 +85,7 @@ async fn at_equal_times_the_later_arrival_stands() {
 
 /// MEA-13
 #[tokio::test]
-async fn what_waited_for_an_inspectors_click_does_not_replace_what_was_measured_or_came_after_it() {
+async fn a_pending_measurement_does_not_replace_values_measured_or_received_after_it() {
     let setup = MeasurementSetup::new().await;
     let points = [("SLIP_FRONT", "1")];
     let older = pending(setup.submit(measured(&setup, 9, "older", &points)).await);
@@ -105,11 +109,11 @@ async fn what_waited_for_an_inspectors_click_does_not_replace_what_was_measured_
 }
 
 #[tokio::test]
-async fn the_ratio_goes_with_the_power_it_is_computed_from() {
+async fn a_ratio_is_replaced_only_with_the_power_that_it_is_computed_from() {
     let setup = MeasurementSetup::new().await;
     setup.add_point("DYNO_RATIO").await;
     let report = setup.report(PLATE, OPEN, "1 hour", Some("100")).await;
-    // At first the ratio has no threshold, and so no value that could be newer.
+    // At first the ratio has no threshold, and so no value.
     setup
         .submit(measured(&setup, 10, "newer", &[("DYNO_MEASURED_HP", "90")]))
         .await;
@@ -123,7 +127,7 @@ async fn the_ratio_goes_with_the_power_it_is_computed_from() {
 }
 
 #[tokio::test]
-async fn a_value_that_an_inspector_wrote_is_no_device_value() {
+async fn a_value_that_an_inspector_wrote_is_not_a_device_value() {
     let setup = MeasurementSetup::new().await;
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
     setup

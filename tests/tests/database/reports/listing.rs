@@ -1,4 +1,4 @@
-//! The list of reports, for every shape of its query, compared page by page with a sorted model.
+//! The list of reports for every variant of its query, compared page by page with a sorted model.
 
 use std::cmp::Reverse;
 
@@ -20,8 +20,8 @@ const STATUSES: [&str; 7] = [
     "CANCEL_REQUESTED",
 ];
 
-/// All pages of a list, one after the other.
-async fn walk(db: &Reader, grants: &Grants, filter: &ListFilter, limit: i64) -> Vec<Uuid> {
+/// Reads all pages of a list, one after the other.
+async fn read_pages(db: &Reader, grants: &Grants, filter: &ListFilter, limit: i64) -> Vec<Uuid> {
     let mut after = None;
     let mut ids = Vec::new();
     loop {
@@ -37,17 +37,17 @@ async fn walk(db: &Reader, grants: &Grants, filter: &ListFilter, limit: i64) -> 
     }
 }
 
-/// What the list must be, by the rules alone.
-fn expected(land: &Landscape, grants: &Grants, filter: &ListFilter) -> Vec<Uuid> {
+/// The expected list, computed from the rules.
+fn expected(data: &Data, grants: &Grants, filter: &ListFilter) -> Vec<Uuid> {
     let of_changes = filter.updated_from.is_some() || filter.updated_to.is_some();
-    let mut found: Vec<&(Report, Uuid)> = land
+    let mut found: Vec<&(Report, Uuid)> = data
         .reports
         .iter()
         .filter(|(report, id)| {
             let published = at(report.created + report.lag);
             let created = at(report.created);
-            let updated = match report.organization == land.changed.0 {
-                true => report.updated_at().max(land.changed.1),
+            let updated = match report.organization == data.changed.0 {
+                true => report.updated_at().max(data.changed.1),
                 false => report.updated_at(),
             };
             let visible = match filter.status {
@@ -68,7 +68,7 @@ fn expected(land: &Landscape, grants: &Grants, filter: &ListFilter) -> Vec<Uuid>
                 && filter.updated_to.is_none_or(|to| updated <= to)
                 && filter.report_number.as_ref().is_none_or(|number| *number == id.to_string())
                 // The vehicle of all reports, which only one organization shows.
-                && filter.vin.as_ref().is_none_or(|vin| vin == VIN && report.organization == land.organizations[2])
+                && filter.vin.as_ref().is_none_or(|vin| vin == VIN && report.organization == data.organizations[2])
         })
         .collect();
     match of_changes {
@@ -81,19 +81,19 @@ fn expected(land: &Landscape, grants: &Grants, filter: &ListFilter) -> Vec<Uuid>
 /// The vehicle of all reports.
 const VIN: &str = "WVWZZZ1JZ3W386752";
 
-struct Landscape {
+struct Data {
     db: Reader,
     // Dropped after its connection.
     setup: Setup,
-    /// An organization, and when something changed that all its reports show.
+    /// Each organization, and the last change of data that all of its reports show.
     changed: (Uuid, DateTime<Utc>),
     organizations: Vec<Uuid>,
     branches: Vec<Vec<Uuid>>,
     reports: Vec<(Report, Uuid)>,
 }
 
-/// Three organizations with six branches each, some without any report for long, and many equal times.
-async fn landscape() -> Landscape {
+/// Three organizations with six branches each, some without reports for a long time, and many equal times.
+async fn create_data() -> Data {
     let setup = Setup::new().await;
     let (mut organizations, mut branches, mut reports) = (Vec::new(), Vec::new(), Vec::new());
     for organization in 0..3 {
@@ -111,7 +111,7 @@ async fn landscape() -> Landscape {
         }
         branches.push(own);
     }
-    // A linear congruential sequence: the same landscape in every run.
+    // A linear congruential sequence, so that every run has the same data.
     let mut state: u64 = 42;
     let mut draw = |below: u64| {
         state = state
@@ -128,7 +128,7 @@ async fn landscape() -> Landscape {
             status: STATUSES[if draw(3) > 0 { draw(2) } else { draw(7) }],
             created: created as i64,
             lag: draw(30) as i64,
-            kept: draw(40) as i64,
+            unchanged_for: draw(40) as i64,
         });
     }
     let ids = setup.reports(&reports).await;
@@ -141,7 +141,7 @@ async fn landscape() -> Landscape {
         .await
         .unwrap();
     setup.client().await.batch_execute("ANALYZE").await.unwrap();
-    Landscape {
+    Data {
         db: setup.reader().await,
         setup,
         changed,
@@ -155,21 +155,21 @@ fn granted(whole: Vec<Uuid>, branches: Vec<Uuid>) -> Grants {
     Grants::new(whole, [(Uuid::nil(), branches)])
 }
 
-fn all_grants(land: &Landscape) -> Vec<Grants> {
-    let whole = |organizations: &[usize]| organizations.iter().map(|place| land.organizations[*place]).collect();
+fn all_grants(data: &Data) -> Vec<Grants> {
+    let whole = |organizations: &[usize]| organizations.iter().map(|place| data.organizations[*place]).collect();
     vec![
         Grants::default(),
         granted(whole(&[0]), vec![]),
         granted(whole(&[0, 1, 2]), vec![]),
-        granted(vec![], land.branches[1][..2].to_vec()),
-        granted(vec![], land.branches.concat()),
-        granted(whole(&[0]), land.branches[1][1..4].to_vec()),
-        granted(whole(&[2]), land.branches[..2].concat()),
+        granted(vec![], data.branches[1][..2].to_vec()),
+        granted(vec![], data.branches.concat()),
+        granted(whole(&[0]), data.branches[1][1..4].to_vec()),
+        granted(whole(&[2]), data.branches[..2].concat()),
         granted(vec![Uuid::from_u128(7)], vec![Uuid::from_u128(8)]),
     ]
 }
 
-fn filters(land: &Landscape) -> Vec<ListFilter> {
+fn filters(data: &Data) -> Vec<ListFilter> {
     let all = ListFilter::default;
     let mut filters = vec![
         all(),
@@ -205,11 +205,11 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
             ..all()
         },
         ListFilter {
-            branch_id: Some(land.branches[0][3]),
+            branch_id: Some(data.branches[0][3]),
             ..all()
         },
         ListFilter {
-            branch_id: Some(land.branches[1][1]),
+            branch_id: Some(data.branches[1][1]),
             published_from: Some(at(5)),
             ..all()
         },
@@ -234,7 +234,7 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
             ..all()
         },
         ListFilter {
-            branch_id: Some(land.branches[1][4]),
+            branch_id: Some(data.branches[1][4]),
             ..between(85, None)
         },
         ListFilter {
@@ -248,11 +248,11 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
             ..between(60, None)
         },
         ListFilter {
-            report_number: Some(land.reports[7].1.to_string()),
+            report_number: Some(data.reports[7].1.to_string()),
             ..all()
         },
         ListFilter {
-            report_number: Some(land.reports[8].1.to_string()),
+            report_number: Some(data.reports[8].1.to_string()),
             vin: Some(VIN.to_owned()),
             ..between(0, None)
         },
@@ -262,7 +262,7 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
         },
         ListFilter {
             vin: Some(VIN.to_owned()),
-            branch_id: Some(land.branches[2][3]),
+            branch_id: Some(data.branches[2][3]),
             created_to: Some(at(60)),
             ..all()
         },
@@ -287,7 +287,7 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
         });
         filters.push(ListFilter {
             status: Some(status),
-            branch_id: Some(land.branches[0][3]),
+            branch_id: Some(data.branches[0][3]),
             ..all()
         });
     }
@@ -296,14 +296,14 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
 
 /// REP-3
 #[tokio::test]
-async fn all_grants_and_filters_list_exactly_their_reports_in_order_whatever_the_page_size() {
-    let land = landscape().await;
-    for grants in all_grants(&land) {
-        for filter in filters(&land) {
-            let expected = expected(&land, &grants, &filter);
-            // Pages of 9 put the larger grants into the shape for many of them.
+async fn every_combination_of_grants_filters_and_page_size_lists_its_reports_in_order() {
+    let data = create_data().await;
+    for grants in all_grants(&data) {
+        for filter in filters(&data) {
+            let expected = expected(&data, &grants, &filter);
+            // With pages of 9, the larger grants use the query for many branches.
             for limit in [9, 100] {
-                let found = walk(&land.db, &grants, &filter, limit).await;
+                let found = read_pages(&data.db, &grants, &filter, limit).await;
                 assert_eq!(found, expected, "{grants:?} {filter:?} {limit}");
             }
         }
@@ -313,26 +313,26 @@ async fn all_grants_and_filters_list_exactly_their_reports_in_order_whatever_the
 /// The same when PostgreSQL plans the statements without their values, as it may after five executions.
 #[tokio::test]
 async fn generic_plans_list_the_same() {
-    let mut land = landscape().await;
-    land.setup
+    let mut data = create_data().await;
+    data.setup
         .set_for_later_sessions("plan_cache_mode", "force_generic_plan")
         .await;
-    land.db = land.setup.reader().await;
-    for grants in all_grants(&land) {
-        for filter in filters(&land) {
-            let found = walk(&land.db, &grants, &filter, 25).await;
-            assert_eq!(found, expected(&land, &grants, &filter), "{grants:?} {filter:?}");
+    data.db = data.setup.reader().await;
+    for grants in all_grants(&data) {
+        for filter in filters(&data) {
+            let found = read_pages(&data.db, &grants, &filter, 25).await;
+            assert_eq!(found, expected(&data, &grants, &filter), "{grants:?} {filter:?}");
         }
     }
 }
 
-/// A range of up to 2,000 reports is read whole, and one of more is not: both are listed to the last report.
+/// A range of up to 2,000 reports is read at once and a larger one is not; both are listed to the last report.
 #[tokio::test]
 async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
     let setup = Setup::new().await;
     let organization = setup.organization("o", "NONE").await;
     let branch = setup.branch(organization, "B", "Ankara", true).await.id;
-    // The later one was begun the earlier it was published: where the range is cut, the first page's reports are missing.
+    // The later a report was created, the earlier it was published. If the range is cut off, reports of the first page are missing.
     let reports: Vec<Report> = (0..2_001)
         .map(|number| Report {
             organization,
@@ -340,11 +340,11 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
             status: "PUBLISHED",
             created: number,
             lag: 4_000 - 2 * number,
-            kept: 0,
+            unchanged_for: 0,
         })
         .collect();
     let ids = setup.reports(&reports).await;
-    let land = Landscape {
+    let data = Data {
         db: setup.reader().await,
         setup,
         changed: (Uuid::nil(), at(0)),
@@ -360,10 +360,10 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
                 published_from: Some(at(from)),
                 ..ListFilter::default()
             };
-            let listed = walk(&land.db, &grants, &filter, 100).await;
+            let listed = read_pages(&data.db, &grants, &filter, 100).await;
             assert_eq!(listed.len(), count);
             assert!(
-                listed == expected(&land, &grants, &filter),
+                listed == expected(&data, &grants, &filter),
                 "others, or in another order"
             );
         }

@@ -1,4 +1,4 @@
-//! What partners read of reports: the list, its order, and what is hidden.
+//! Reports as partners read them: the list, its order, and visibility.
 
 mod listing;
 mod moving;

@@ -1,4 +1,4 @@
-//! Every change that partners can see of a report changes its `updated_at`. Measurements of open reports do not.
+//! Every change of a report that partners can see changes its `updated_at`. Measurements of open reports do not.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use partner_api_tests::fixture::inspections::{DRAFT, OTHER_BRANCH, PUBLISHED};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-/// Of the tables that a report is read from: a column, what it becomes, and whether the reports that show it have changed by
-/// that. Keys and what refers to other rows are in [`FIXED`].
+/// Columns of the tables that a report is read from: the table, the column, its new value, and whether that changes the reports
+/// that show it. Keys and references to other rows are in [`FIXED`].
 const COLUMNS: &[(&str, &str, &str, bool)] = &[
     ("inspections", "report_number", "report_number || 'x'", true),
     ("inspections", "status", "'ARCHIVED'", true),
@@ -20,7 +20,12 @@ const COLUMNS: &[(&str, &str, &str, bool)] = &[
     ("inspections", "discount_percent", "discount_percent + 1", true),
     ("inspections", "discount_name", "discount_name || 'x'", true),
     ("inspections", "final_price", "final_price + 1", true),
-    ("inspections", "payment_type", "payment_type || 'X'", true),
+    (
+        "inspections",
+        "payment_type",
+        "CASE payment_type WHEN 'CASH' THEN 'CARD' ELSE 'CASH' END",
+        true,
+    ),
     ("inspections", "currency", "'EUR'", true),
     ("inspections", "snapshot_vin", "snapshot_vin || '1'", true),
     ("inspections", "snapshot_mileage_km", "snapshot_mileage_km + 1", true),
@@ -43,9 +48,24 @@ const COLUMNS: &[(&str, &str, &str, bool)] = &[
     ("vehicles", "brand", "brand || 'x'", true),
     ("vehicles", "model", "model || 'x'", true),
     ("vehicles", "year", "year + 1", true),
-    ("vehicles", "type", "type || 'X'", true),
-    ("vehicles", "fuel_type", "fuel_type || 'X'", true),
-    ("vehicles", "transmission", "transmission || 'X'", true),
+    (
+        "vehicles",
+        "type",
+        "CASE type WHEN 'SUV' THEN 'VAN' ELSE 'SUV' END",
+        true,
+    ),
+    (
+        "vehicles",
+        "fuel_type",
+        "CASE fuel_type WHEN 'LPG' THEN 'OTHER' ELSE 'LPG' END",
+        true,
+    ),
+    (
+        "vehicles",
+        "transmission",
+        "CASE transmission WHEN 'MANUAL' THEN 'OTHER' ELSE 'MANUAL' END",
+        true,
+    ),
     ("vehicles", "color", "color || 'x'", true),
     ("vehicles", "mileage_km", "mileage_km + 1", true),
     ("vehicles", "factory_power_hp", "factory_power_hp + 1", true),
@@ -60,7 +80,7 @@ const COLUMNS: &[(&str, &str, &str, bool)] = &[
         true,
     ),
     ("inspection_form_answers", "note", "note || 'x'", true),
-    // Nobody sees these; whether something else of an answer has changed is not looked at.
+    // Partners do not see these. It does not matter whether other members of an answer have changed.
     ("inspection_form_answers", "by_device", "true", true),
     ("inspection_form_answers", "measurement_id", "measurement_id", true),
     ("inspection_form_answers", "written_by", "written_by || 'x'", true),
@@ -102,13 +122,20 @@ const COLUMNS: &[(&str, &str, &str, bool)] = &[
     ("form_templates", "score_category", "score_category || 'X'", true),
     ("form_templates", "position", "position + 100", true),
     ("form_templates", "is_test_line", "false", false),
+    ("form_templates", "is_required", "NOT is_required", false),
     ("form_template_points", "code", "code || 'X'", true),
     ("form_template_points", "name", "name || 'x'", true),
     ("form_template_points", "unit", "coalesce(unit, '') || 'x'", true),
     ("form_template_points", "position", "position + 100", true),
+    (
+        "form_template_points",
+        "is_required",
+        "NOT coalesce(is_required, false)",
+        false,
+    ),
 ];
 
-/// Keys, what refers to other rows, and the times themselves.
+/// Keys, references to other rows, and the times themselves.
 const FIXED: &[&str] = &[
     "id",
     "organization_id",
@@ -128,7 +155,7 @@ async fn with_fixture() -> (Database, Client) {
     (database, client)
 }
 
-/// What partners are told of a report.
+/// The `updated_at` that partners see.
 async fn updated_at(client: &Client, report: &str) -> DateTime<Utc> {
     let report: Uuid = report.parse().unwrap();
     let sql = "SELECT greatest(i.updated_at, o.reports_changed_at) FROM inspections i
@@ -136,8 +163,8 @@ async fn updated_at(client: &Client, report: &str) -> DateTime<Utc> {
     client.query_one(sql, &[&report]).await.unwrap().get(0)
 }
 
-/// Whether a change moves a report, which stays as it was.
-async fn moves(client: &mut Client, report: &str, change: &str) -> bool {
+/// Whether a change of a report changes its `updated_at`. The change is rolled back.
+async fn changes_updated_at(client: &mut Client, report: &str, change: &str) -> bool {
     let before = updated_at(client, report).await;
     client.batch_execute("BEGIN").await.unwrap();
     client
@@ -150,7 +177,7 @@ async fn moves(client: &mut Client, report: &str, change: &str) -> bool {
     after > before
 }
 
-/// Which rows of a table belong to a report.
+/// The condition for the rows of a table that belong to a report.
 fn of_report(table: &str, report: &str) -> String {
     let of = |column: &str| format!("id = (SELECT {column} FROM inspections WHERE id = '{report}')");
     let form = format!("(SELECT id FROM inspection_forms WHERE inspection_id = '{report}')");
@@ -173,7 +200,7 @@ fn of_report(table: &str, report: &str) -> String {
 
 /// REP-13
 #[tokio::test]
-async fn every_column_that_partners_see_moves_the_report_and_no_other_does() {
+async fn exactly_the_columns_that_partners_see_change_updated_at() {
     let (_database, mut client) = with_fixture().await;
     for (table, column, value, is_seen) in COLUMNS {
         let change = format!(
@@ -181,20 +208,23 @@ async fn every_column_that_partners_see_moves_the_report_and_no_other_does() {
             of_report(table, PUBLISHED)
         );
         assert_eq!(
-            moves(&mut client, PUBLISHED, &change).await,
+            changes_updated_at(&mut client, PUBLISHED, &change).await,
             *is_seen,
             "{table}.{column}"
         );
-        // The same value again is no change of what a report has of its own.
+        // Writing the same value again does not change the report.
         if !["inspection_form_answers", "photos"].contains(table) {
             let same = format!(
                 "UPDATE {table} SET {column} = {column} WHERE {}",
                 of_report(table, PUBLISHED)
             );
-            assert!(!moves(&mut client, PUBLISHED, &same).await, "{table}.{column}");
+            assert!(
+                !changes_updated_at(&mut client, PUBLISHED, &same).await,
+                "{table}.{column}"
+            );
         }
     }
-    // A column that is new is in the list, one way or the other.
+    // A new column must be in one of the two lists.
     let tables: BTreeSet<&str> = COLUMNS.iter().map(|(table, ..)| *table).collect();
     let tables: Vec<&str> = tables.into_iter().collect();
     let sql = "SELECT table_name::text, column_name::text FROM information_schema.columns
@@ -203,13 +233,13 @@ async fn every_column_that_partners_see_moves_the_report_and_no_other_does() {
     for row in client.query(sql, &[&tables, &fixed]).await.unwrap() {
         let (table, column): (&str, &str) = (row.get(0), row.get(1));
         let is_known = COLUMNS.iter().any(|known| (known.0, known.1) == (table, column));
-        assert!(is_known, "does {table}.{column} move updated_at?");
+        assert!(is_known, "add {table}.{column} to COLUMNS or FIXED");
     }
 }
 
 /// REP-13
 #[tokio::test]
-async fn what_comes_and_goes_of_a_report_moves_it_and_leaves_the_others() {
+async fn added_and_removed_parts_of_a_report_change_its_updated_at_only() {
     let (_database, mut client) = with_fixture().await;
     let photo = |kind: &str, shown: bool| {
         format!(
@@ -254,22 +284,26 @@ async fn what_comes_and_goes_of_a_report_moves_it_and_leaves_the_others() {
             true,
         ),
     ] {
-        assert_eq!(moves(&mut client, PUBLISHED, &change).await, is_seen, "{change}");
+        assert_eq!(
+            changes_updated_at(&mut client, PUBLISHED, &change).await,
+            is_seen,
+            "{change}"
+        );
     }
-    // A form of its own.
+    // A separate form.
     let form = format!(
         "INSERT INTO inspection_forms (id, organization_id, inspection_id, template_id)
          SELECT gen_random_uuid(), organization_id, '{OTHER_BRANCH}', template_id FROM inspection_forms WHERE inspection_id = '{PUBLISHED}' LIMIT 1"
     );
-    assert!(moves(&mut client, OTHER_BRANCH, &form).await);
-    assert!(!moves(&mut client, PUBLISHED, &form).await);
+    assert!(changes_updated_at(&mut client, OTHER_BRANCH, &form).await);
+    assert!(!changes_updated_at(&mut client, PUBLISHED, &form).await);
     let removed = format!("DELETE FROM inspection_form_answers WHERE {answers}");
-    assert!(!moves(&mut client, OTHER_BRANCH, &removed).await);
+    assert!(!changes_updated_at(&mut client, OTHER_BRANCH, &removed).await);
 }
 
 /// REP-13
 #[tokio::test]
-async fn a_report_that_nobody_sees_moves_only_when_it_is_seen() {
+async fn updated_at_of_a_hidden_report_changes_only_when_it_becomes_visible() {
     let (_database, mut client) = with_fixture().await;
     let form = format!("(SELECT id FROM inspection_forms WHERE inspection_id = '{DRAFT}')");
     for unseen in [
@@ -286,21 +320,21 @@ async fn a_report_that_nobody_sees_moves_only_when_it_is_seen() {
             of_report("vehicles", DRAFT)
         ),
     ] {
-        assert!(!moves(&mut client, DRAFT, &unseen).await, "{unseen}");
+        assert!(!changes_updated_at(&mut client, DRAFT, &unseen).await, "{unseen}");
     }
-    for seen in [
+    for statement in [
         format!("UPDATE inspections SET status = 'PUBLISHED', published_at = now() WHERE id = '{DRAFT}'"),
         format!("UPDATE inspections SET status = 'CANCELLED', published_at = now() WHERE id = '{DRAFT}'"),
     ] {
-        assert!(moves(&mut client, DRAFT, &seen).await, "{seen}");
+        assert!(changes_updated_at(&mut client, DRAFT, &statement).await, "{statement}");
     }
-    // A published report that is put back to revision is seen no longer, and comes back later than it went.
+    // A published report that goes back to revision becomes hidden, and later visible again with a later time.
     let back = format!("UPDATE inspections SET status = 'REVISION_REQUESTED' WHERE id = '{PUBLISHED}'");
-    assert!(moves(&mut client, PUBLISHED, &back).await);
+    assert!(changes_updated_at(&mut client, PUBLISHED, &back).await);
 }
 
 #[tokio::test]
-async fn a_clock_that_stepped_back_moves_a_report_all_the_same() {
+async fn updated_at_increases_even_if_the_clock_was_set_back() {
     let (_database, client) = with_fixture().await;
     let ahead = format!("UPDATE inspections SET updated_at = now() + interval '1 hour' WHERE id = '{PUBLISHED}'");
     client.batch_execute(&ahead).await.unwrap();

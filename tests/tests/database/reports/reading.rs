@@ -1,9 +1,9 @@
-//! One report with its forms, photos and PDF: visible if granted and in one of three statuses.
+//! A report with its forms, photos and PDF, which is visible if it is granted and in one of three statuses.
 
 use partner_api_domain::{grants::Grants, pdf_key, privacy::PiiMode};
 use partner_api_store::{
     branches, forms,
-    inspections::{self, OfPdf, Status},
+    inspections::{self, PdfLookup, Status},
     organizations, photos,
 };
 use rust_decimal::Decimal;
@@ -19,9 +19,24 @@ fn restricted(branch: Uuid) -> Grants {
     Grants::new([], [(Uuid::nil(), vec![branch])])
 }
 
+/// Adds a published report; returns its organization, its branch and its ID.
+async fn published(setup: &Setup) -> (Uuid, Uuid, Uuid) {
+    let organization = setup.organization("one", "FULL").await;
+    let branch = setup.branch(organization, "A", "Ankara", true).await.id;
+    let report = Report {
+        organization,
+        branch,
+        status: "PUBLISHED",
+        created: 0,
+        lag: 1,
+        unchanged_for: 0,
+    };
+    (organization, branch, setup.reports(&[report]).await[0])
+}
+
 /// REP-1
 #[tokio::test]
-async fn a_report_is_there_in_three_statuses_and_where_it_is_granted_only() {
+async fn a_report_is_visible_in_three_statuses_and_only_with_a_grant() {
     let setup = Setup::new().await;
     let db = setup.reader().await;
     let (one, other) = (
@@ -48,15 +63,15 @@ async fn a_report_is_there_in_three_statuses_and_where_it_is_granted_only() {
             status,
             created: 0,
             lag: 1,
-            kept: 0,
+            unchanged_for: 0,
         };
         let id = setup.reports(&[report]).await[0];
         for grants in [whole(one), restricted(mine)] {
-            let seen = visible.map(|_| (id, PiiMode::Full));
+            let expected = visible.map(|_| (id, PiiMode::Full));
             let found = forms::list(&db, &grants, id).await.unwrap();
-            assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), seen);
+            assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), expected);
             let found = photos::list(&db, &grants, id).await.unwrap();
-            assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), seen);
+            assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), expected);
             let detail = inspections::detail(&db, &grants, id).await.unwrap();
             assert_eq!(detail.map(|detail| detail.status), visible, "{status}");
         }
@@ -72,20 +87,10 @@ async fn a_report_is_there_in_three_statuses_and_where_it_is_granted_only() {
 
 /// REP-9
 #[tokio::test]
-async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
+async fn amounts_have_two_decimals_and_the_vehicle_is_as_stored() {
     let setup = Setup::new().await;
     let db = setup.reader().await;
-    let organization = setup.organization("one", "FULL").await;
-    let branch = setup.branch(organization, "A", "Ankara", true).await.id;
-    let report = Report {
-        organization,
-        branch,
-        status: "PUBLISHED",
-        created: 0,
-        lag: 1,
-        kept: 0,
-    };
-    let id = setup.reports(&[report]).await[0];
+    let (organization, branch, id) = published(&setup).await;
     let detail = inspections::detail(&db, &whole(organization), id)
         .await
         .unwrap()
@@ -104,7 +109,7 @@ async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
 }
 
 #[tokio::test]
-async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_holds() {
+async fn a_pdf_requires_a_published_report_a_public_slug_and_a_current_object() {
     let setup = Setup::new().await;
     let db = setup.db().await;
     let organization = setup.organization("one", "FULL").await;
@@ -124,11 +129,11 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
             status,
             created: 0,
             lag: 1,
-            kept: 0,
+            unchanged_for: 0,
         };
         let id = setup.reports(&[report]).await[0];
         let slug = has_slug.then(|| id.to_string());
-        // The link to its public page is printed.
+        // The PDF contains the link to the public page.
         let named = "UPDATE inspections SET public_slug = $2 WHERE id = $1";
         setup.client().await.execute(named, &[&id, &slug]).await.unwrap();
         let fingerprint = "SELECT report_fingerprint($1)";
@@ -140,7 +145,7 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
             .unwrap()
             .get(0);
         let key = match stored {
-            "current" => Some(pdf_key::fresh(id, &fingerprint)),
+            "current" => Some(pdf_key::new_key(id, &fingerprint)),
             "older" => Some(format!("reports/{id}.pdf")),
             _ => None,
         };
@@ -155,16 +160,16 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
             .unwrap();
         let pdf = inspections::pdf(&db, &whole(organization), id).await.unwrap();
         let current = match pdf {
-            OfPdf::Some(pdf) => Some(pdf.current_key().map(ToOwned::to_owned)),
-            // Of a report that partners do not see nothing is found.
-            OfPdf::None => {
+            PdfLookup::Some(pdf) => Some(pdf.current_key().map(ToOwned::to_owned)),
+            // Nothing is found of a report that partners do not see.
+            PdfLookup::None => {
                 assert!(
                     ["PUBLISHED", "ARCHIVED", "CANCELLED"].contains(&status),
                     "{status} {stored}"
                 );
                 None
             }
-            OfPdf::Unseen => {
+            PdfLookup::ReportNotVisible => {
                 assert!(
                     !["PUBLISHED", "ARCHIVED", "CANCELLED"].contains(&status),
                     "{status} {stored}"
@@ -175,26 +180,16 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
         let key = key.filter(|_| found == Some(true));
         assert_eq!(current, found.map(|_| key), "{status} {stored}");
         let foreign = inspections::pdf(&db, &Grants::default(), id).await.unwrap();
-        assert_eq!(foreign, OfPdf::Unseen);
+        assert_eq!(foreign, PdfLookup::ReportNotVisible);
     }
 }
 
 /// REP-7
 #[tokio::test]
-async fn hidden_photos_never_come_out() {
+async fn hidden_photos_are_never_returned() {
     let setup = Setup::new().await;
     let db = setup.reader().await;
-    let organization = setup.organization("one", "FULL").await;
-    let branch = setup.branch(organization, "A", "Ankara", true).await.id;
-    let report = Report {
-        organization,
-        branch,
-        status: "PUBLISHED",
-        created: 0,
-        lag: 1,
-        kept: 0,
-    };
-    let id = setup.reports(&[report]).await[0];
+    let (organization, _, id) = published(&setup).await;
     let grants = whole(organization);
     assert!(photos::list(&db, &grants, id).await.unwrap().unwrap().1.is_empty());
     for (position, kind, shown) in [
@@ -231,17 +226,7 @@ async fn hidden_photos_never_come_out() {
 async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
     let setup = Setup::new().await;
     let db = setup.reader().await;
-    let organization = setup.organization("one", "FULL").await;
-    let branch = setup.branch(organization, "A", "Ankara", true).await.id;
-    let report = Report {
-        organization,
-        branch,
-        status: "PUBLISHED",
-        created: 0,
-        lag: 1,
-        kept: 0,
-    };
-    let id = setup.reports(&[report]).await[0];
+    let (organization, _, id) = published(&setup).await;
     let grants = whole(organization);
     assert!(forms::list(&db, &grants, id).await.unwrap().unwrap().1.is_empty());
     setup
@@ -291,7 +276,7 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
 }
 
 #[tokio::test]
-async fn organizations_and_branches_show_what_is_granted_and_no_more() {
+async fn only_granted_organizations_and_branches_are_listed() {
     let setup = Setup::new().await;
     let db = setup.reader().await;
     let (one, other) = (

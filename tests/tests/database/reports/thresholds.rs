@@ -1,4 +1,4 @@
-//! The thresholds that values were judged by, whatever is set later (REP-18).
+//! Values keep the thresholds that applied when they were written (REP-18).
 
 use partner_api_tests::cluster::{self, Database};
 use partner_api_tests::fixture::inspections::PUBLISHED;
@@ -14,7 +14,7 @@ async fn with_fixture() -> (Database, Client) {
     (database, client)
 }
 
-/// The test-line form of the report, as it is printed from.
+/// The test-line form of the report's document.
 async fn test_line(client: &Client) -> Value {
     let id: Uuid = PUBLISHED.parse().unwrap();
     let document = client
@@ -56,7 +56,7 @@ async fn a_value_keeps_the_thresholds_that_were_set_when_it_was_written() {
     );
     assert_eq!(before["limits"]["BRAKE_FRONT_DIFFERENCE"]["good_min"], "1");
 
-    // Set anew, taken away, and set for the first time: none of it is about what was written before.
+    // Thresholds that are changed, removed or added later do not concern values that were written before.
     set(&client, "BRAKE_FRONT_LEFT", "3").await;
     set(&client, "BRAKE_FRONT_DIFFERENCE", "2").await;
     set(&client, "BRAKE_FRONT_SUM", "4").await;
@@ -84,7 +84,7 @@ async fn past_thresholds_are_never_rewritten() {
         rows.iter().map(|row| row.get(0)).collect()
     };
     let text = |value: &str| Some(value.to_owned());
-    // Also by a clock that has stepped back, and by who says that they have held for long.
+    // Not even after the clock was set back, or with an explicit earlier time.
     for since in ["'2000-01-01Z'", "now() - interval '1 day'"] {
         let sql = format!(
             "UPDATE thresholds SET good_min = good_min + 1, valid_from = {since} WHERE point_code = 'DYNO_RATIO'"
@@ -92,7 +92,7 @@ async fn past_thresholds_are_never_rewritten() {
         client.batch_execute(&sql).await.unwrap();
     }
     assert_eq!(held().await, [text("90"), text("91"), text("92")]);
-    // The same again is no new version.
+    // Setting the same thresholds again is not a new version.
     client
         .batch_execute("UPDATE thresholds SET good_min = good_min WHERE point_code = 'DYNO_RATIO'")
         .await

@@ -1,4 +1,4 @@
-//! Renderers that are killed, frozen, too many or out of luck.
+//! Failures of renderers, and several renderers at once.
 
 mod ended;
 mod line;
@@ -6,7 +6,7 @@ mod publishing;
 
 use std::time::Duration;
 
-use partner_api::publishing::{Turn, Worker};
+use partner_api::publishing::{RenderOutcome, Worker};
 use partner_api_store::connection::Connection;
 use partner_api_store::renderings::StoredPdf;
 use partner_api_tests::{ALPHA, Service};
@@ -36,17 +36,17 @@ async fn rewrite(service: &Service, report: &str, summary: &str) {
     assert_eq!(service.db.execute(sql, &[&id(report), &summary]).await.unwrap(), 1);
 }
 
-async fn ask(service: &Service, report: &str) {
+async fn request_rendering(service: &Service, report: &str) {
     service
         .get(&ALPHA, &pdf(report))
         .await
-        .assert_refused(503, "service_unavailable");
+        .assert_rejected(503, "service_unavailable");
 }
 
-fn rendered(report: &str) -> Turn {
-    Turn::Rendered {
+fn rendered(report: &str) -> RenderOutcome {
+    RenderOutcome::Rendered {
         report: id(report),
-        is_asked: true,
+        is_requested: true,
     }
 }
 
@@ -56,7 +56,7 @@ async fn object_key(service: &Service, report: &str) -> String {
 }
 
 /// The database's clock moves past every lease and backoff.
-async fn leases_run_out(service: &Service) {
+async fn expire_leases(service: &Service) {
     let sql = "UPDATE report_renderings SET due_at = now()";
     service.db.execute(sql, &[]).await.unwrap();
 }

@@ -1,15 +1,15 @@
-//! Published at once: what is drawn is what is served, and it is kept.
+//! Immediate publishing: the rendered PDF is served and kept.
 
-use partner_api::publishing::{MIME_TYPE, PublishError, Turn};
+use partner_api::publishing::{MIME_TYPE, PublishError, RenderOutcome};
 use partner_api_domain::pdf_key;
 use partner_api_store::renderings::{self, Published};
 use partner_api_tests::fixture::inspections::{DRAFT, PUBLISHED};
 use partner_api_tests::{ALPHA, Service};
 
-use super::{LEASE, ask, connection, id, object_key, pdf, rewrite, uploaded, worker};
+use super::{LEASE, connection, id, object_key, pdf, request_rendering, rewrite, uploaded, worker};
 
-/// Each PDF that the report came to name: its key, and the SHA-256 of what the storage holds under it.
-async fn kept(service: &Service, report: &str) -> Vec<(String, Vec<u8>, i64)> {
+/// Each PDF that the report has referenced: its key, and the SHA-256 of the stored object.
+async fn published_pdfs(service: &Service, report: &str) -> Vec<(String, Vec<u8>, i64)> {
     let sql =
         "SELECT object_key, sha256, size_bytes FROM published_pdfs WHERE inspection_id = $1 ORDER BY published_at";
     let rows = service.db.query(sql, &[&id(report)]).await.unwrap();
@@ -18,37 +18,37 @@ async fn kept(service: &Service, report: &str) -> Vec<(String, Vec<u8>, i64)> {
 
 /// REP-19
 #[tokio::test]
-async fn what_is_published_at_once_is_what_is_served_and_its_sha256_is_kept() {
+async fn an_immediately_published_pdf_is_served_unchanged_and_its_sha256_is_kept() {
     let service = Service::start().await;
     let worker = worker(&service);
-    let before = kept(&service, PUBLISHED).await;
+    let before = published_pdfs(&service, PUBLISHED).await;
     rewrite(&service, PUBLISHED, "Hemen.").await;
-    let pdf_of_it = worker.publish(id(PUBLISHED)).await.unwrap();
-    let answer = service.get(&ALPHA, &pdf(PUBLISHED)).await;
-    assert_eq!(answer.status, 200);
-    assert!(answer.body.starts_with(b"%PDF"));
+    let published = worker.publish(id(PUBLISHED)).await.unwrap();
+    let response = service.get(&ALPHA, &pdf(PUBLISHED)).await;
+    assert_eq!(response.status, 200);
+    assert!(response.body.starts_with(b"%PDF"));
     let sha256: Vec<u8> = service
         .db
-        .query_one("SELECT sha256($1)", &[&answer.body.to_vec()])
+        .query_one("SELECT sha256($1)", &[&response.body.to_vec()])
         .await
         .unwrap()
         .get(0);
     assert_eq!(
-        (&pdf_of_it.sha256, pdf_of_it.size_bytes),
-        (&sha256, answer.body.len() as i64)
+        (&published.sha256, published.size_bytes),
+        (&sha256, response.body.len() as i64)
     );
-    assert_eq!(pdf_of_it.object_key, object_key(&service, PUBLISHED).await);
-    let now = kept(&service, PUBLISHED).await;
-    assert_eq!(now[..before.len()], before, "what was kept stays");
+    assert_eq!(published.object_key, object_key(&service, PUBLISHED).await);
+    let now = published_pdfs(&service, PUBLISHED).await;
+    assert_eq!(now[..before.len()], before, "earlier PDFs are kept");
     assert_eq!(
         now[before.len()..],
-        [(pdf_of_it.object_key.clone(), sha256, pdf_of_it.size_bytes)]
+        [(published.object_key.clone(), sha256, published.size_bytes)]
     );
-    // Nothing is drawn twice, and nothing is left in line.
-    assert_eq!(worker.publish(id(PUBLISHED)).await.unwrap(), pdf_of_it);
-    assert_eq!(kept(&service, PUBLISHED).await.len(), now.len());
-    assert_eq!(worker.turn().await.unwrap(), Turn::Idle);
-    // Nobody takes any of it away.
+    // Nothing is rendered twice, and the queue is empty.
+    assert_eq!(worker.publish(id(PUBLISHED)).await.unwrap(), published);
+    assert_eq!(published_pdfs(&service, PUBLISHED).await.len(), now.len());
+    assert_eq!(worker.render_next().await.unwrap(), RenderOutcome::Idle);
+    // The rows cannot be changed or deleted.
     for lost in [
         "DELETE FROM published_pdfs",
         "UPDATE published_pdfs SET size_bytes = 0",
@@ -59,14 +59,14 @@ async fn what_is_published_at_once_is_what_is_served_and_its_sha256_is_kept() {
 }
 
 #[tokio::test]
-async fn who_publishes_waits_for_the_renderer_that_has_the_report() {
+async fn publishing_waits_for_the_renderer_that_has_the_report() {
     let service = Service::start().await;
     rewrite(&service, PUBLISHED, "Bekle.").await;
-    ask(&service, PUBLISHED).await;
+    request_rendering(&service, PUBLISHED).await;
     let client = connection(&service).await;
     let claim = renderings::claim(&client, LEASE).await.unwrap().unwrap();
     let document = renderings::document(&client, &claim).await.unwrap().unwrap();
-    let other = uploaded(&pdf_key::fresh(id(PUBLISHED), &document.fingerprint));
+    let other = uploaded(&pdf_key::new_key(id(PUBLISHED), &document.fingerprint));
     let publisher = worker(&service);
     let waits = tokio::spawn(async move { publisher.publish(id(PUBLISHED)).await });
     renderings::record(&client, &claim, &other.object_key).await.unwrap();
@@ -85,9 +85,9 @@ async fn who_publishes_waits_for_the_renderer_that_has_the_report() {
 }
 
 #[tokio::test]
-async fn a_report_that_is_not_published_has_no_pdf_to_publish() {
+async fn an_unpublished_report_has_no_pdf_to_publish() {
     let service = Service::start().await;
     let error = worker(&service).publish(id(DRAFT)).await.unwrap_err();
     assert!(matches!(error, PublishError::NotPublished), "{error}");
-    assert_eq!(worker(&service).turn().await.unwrap(), Turn::Idle);
+    assert_eq!(worker(&service).render_next().await.unwrap(), RenderOutcome::Idle);
 }

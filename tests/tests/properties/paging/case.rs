@@ -1,4 +1,4 @@
-//! What a case of paging may be: partner, filters, reports, limits, and what is inserted meanwhile.
+//! Generated cases of paging: partner, filters, reports, limits, and concurrent inserts.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use partner_api_client::types::InspectionStatus;
@@ -7,7 +7,7 @@ use partner_api_tests::{ALPHA, BETA, GAMMA, TestKey};
 use proptest::prelude::*;
 use uuid::Uuid;
 
-/// Where reports are, with their organizations.
+/// The branches of reports, with their organizations.
 pub const PLACES: [(&str, &str); 5] = [
     (branches::KAP_01, organizations::NONE),
     (branches::IZMIR_01, organizations::MASKED),
@@ -15,7 +15,7 @@ pub const PLACES: [(&str, &str); 5] = [
     (branches::ESK_01, organizations::MASKED),
     (branches::IST_02, organizations::FULL),
 ];
-/// Partners, with the branches they see. The order is that of [`Case::partner`].
+/// Partners with the branches that they see, indexed by [`Case::partner`].
 pub const PARTNERS: [(TestKey, &[&str]); 3] = [
     (
         ALPHA,
@@ -30,9 +30,10 @@ pub const PARTNERS: [(TestKey, &[&str]); 3] = [
     (BETA, &[branches::IZMIR_01, branches::ESK_01]),
     (GAMMA, &[]),
 ];
-/// Often published, so that most reports are listed.
+/// Mostly published, so that most reports are listed.
 pub const STATUSES: [&str; 6] = ["PUBLISHED", "PUBLISHED", "PUBLISHED", "ARCHIVED", "CANCELLED", "DRAFT"];
-pub const ASKED: [(&str, InspectionStatus); 3] = [
+/// The values of the filter `status`.
+pub const FILTER_STATUSES: [(&str, InspectionStatus); 3] = [
     ("PUBLISHED", InspectionStatus::Published),
     ("ARCHIVED", InspectionStatus::Archived),
     ("CANCELLED", InspectionStatus::Cancelled),
@@ -44,7 +45,7 @@ pub const ORGANIZATIONS: [&str; 4] = [
     partner_api_tests::fixture::inspections::UNKNOWN,
 ];
 
-/// Few moments, one of them a microsecond after another, so that many reports share each.
+/// One of a few times, so that many reports share each. Two of them differ by a microsecond.
 pub fn moment(index: usize) -> DateTime<Utc> {
     let base: DateTime<Utc> = "2026-05-12T08:00:00Z".parse().unwrap();
     base + [
@@ -90,7 +91,10 @@ impl Filters {
         let texts = [
             ("organization_id", self.organization.map(str::to_owned)),
             ("branch_id", self.branch.map(str::to_owned)),
-            ("status", self.status.map(|status| ASKED[status].0.to_lowercase())),
+            (
+                "status",
+                self.status.map(|status| FILTER_STATUSES[status].0.to_lowercase()),
+            ),
         ];
         for (name, value) in texts
             .into_iter()
@@ -106,7 +110,7 @@ impl Filters {
     pub fn admit(&self, report: &Report) -> bool {
         let status = match self.status {
             None => ["PUBLISHED", "ARCHIVED"].contains(&report.status.as_str()),
-            Some(status) => report.status == ASKED[status].0,
+            Some(status) => report.status == FILTER_STATUSES[status].0,
         };
         let within = |[from, to]: [Option<DateTime<Utc>>; 2], time: DateTime<Utc>| {
             from.is_none_or(|from| time >= from) && to.is_none_or(|to| time <= to)
@@ -123,13 +127,13 @@ impl Filters {
 pub struct Case {
     pub partner: usize,
     pub filters: Filters,
-    /// The reports beside those of the fixture data.
+    /// The reports in addition to the fixture data.
     pub reports: Vec<Report>,
-    /// Of one page after the other, again and again.
+    /// The limits of consecutive pages, repeated.
     pub limits: Vec<u32>,
-    /// What is inserted after each page.
-    pub meanwhile: Vec<Vec<Report>>,
-    /// A place in a cursor, and what to change it by.
+    /// The reports that are inserted after each page.
+    pub concurrent: Vec<Vec<Report>>,
+    /// A position in a cursor, and the amount to change it by.
     pub altered: (prop::sample::Index, usize),
     pub other: Filters,
 }
@@ -160,7 +164,7 @@ pub fn filters() -> impl Strategy<Value = Filters> {
     (
         prop::option::weighted(0.3, prop::sample::select(&ORGANIZATIONS[..])),
         prop::option::weighted(0.2, prop::sample::select(&PLACES[..])),
-        prop::option::weighted(0.3, 0..ASKED.len()),
+        prop::option::weighted(0.3, 0..FILTER_STATUSES.len()),
         range(),
         range(),
     )
@@ -183,12 +187,12 @@ pub fn case() -> impl Strategy<Value = Case> {
         (any::<prop::sample::Index>(), 1..64usize),
         filters(),
     )
-        .prop_map(|(partner, filters, reports, limits, meanwhile, altered, other)| Case {
+        .prop_map(|(partner, filters, reports, limits, concurrent, altered, other)| Case {
             partner,
             filters,
             reports,
             limits,
-            meanwhile,
+            concurrent,
             altered,
             other,
         })

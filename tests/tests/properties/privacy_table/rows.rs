@@ -3,7 +3,7 @@
 use partner_api_tests::fixture::Subject;
 use partner_api_tests::{ALPHA, BETA, DELTA, TestKey};
 
-/// The columns of the tables, and of each: its organization with a report, and the partners that may see it.
+/// The columns of the tables, each with its organization and report and the partners that may see them.
 pub const MODES: [&str; 3] = ["NONE", "MASKED", "FULL"];
 pub const SUBJECTS: [(Subject, &[TestKey]); 3] = [
     (Subject::NONE, &[ALPHA]),
@@ -11,8 +11,8 @@ pub const SUBJECTS: [(Subject, &[TestKey]); 3] = [
     (Subject::FULL, &[ALPHA, DELTA]),
 ];
 
-/// Tags of operations that show nobody's data but the caller's: health tells it about itself, the answer to a measurement
-/// repeats the plate that was sent.
+/// Tags of operations that show only the caller's data: health describes the caller, and the response to a measurement repeats
+/// the plate that was sent.
 pub const EXEMPT: &[&str] = &["health", "measurements"];
 
 pub const PLATE: [&str; 3] = ["***", "35***01", "34 FUL 301"];
@@ -43,14 +43,19 @@ pub const CAPTION: [&str; 3] = [
     "Çizik, sahibi [removed], kimlik [removed]",
     "Çizik, sahibi 0532-700-00-05, kimlik 28765432105",
 ];
-/// Of a photo that nobody is shown.
+pub const PACKAGE: [&str; 3] = ["Tam, [removed]", "Tam, [removed]", "Tam, 0532 700 00 07"];
+pub const DISCOUNT: [&str; 3] = ["Bahar [removed]", "Bahar [removed]", "Bahar 0532/700 00 08"];
+/// The caption of a hidden photo.
 pub const HIDDEN_CAPTION: &str = "Saklı, sahibi 0532 700 00 06, kimlik 28765432106";
 
-/// Operation, field, and what the field is under each mode.
+/// Operation, field, and the value of the field in each mode.
 pub const PERSONAL: &[(&str, &str, [&str; 3])] = &[
     ("list_organizations", "/data/*/pii_mode", MODES),
     ("list_inspections", "/data/*/vehicle/plate_masked", PLATE),
     ("list_inspections", "/data/*/vehicle/vin_masked", VIN),
+    ("list_inspections", "/data/*/package_name", PACKAGE),
+    ("get_inspection", "/package/name", PACKAGE),
+    ("get_inspection", "/pricing/discount_name", DISCOUNT),
     ("get_inspection", "/vehicle/plate_masked", PLATE),
     ("get_inspection", "/vehicle/vin_masked", VIN),
     ("get_inspection", "/snapshot/vin_masked", SNAPSHOT_VIN),
@@ -61,14 +66,16 @@ pub const PERSONAL: &[(&str, &str, [&str; 3])] = &[
     ("get_inspection_photos", "/photos/*/caption", CAPTION),
 ];
 
-/// Who inspected: in the PDF alone (PII-6).
+/// The inspector, who is named only in the PDF (PII-6).
 pub const INSPECTOR: [&str; 3] = ["***", "Ş. Y.", "Şule Yılmazer"];
 
-/// What the PDF prints of the personal fields, where a mark in its own language stands for `[removed]`.
+/// The personal fields in the PDF, which prints a mark in its own language for `[removed]`.
 pub const PDF: &[(&str, [&str; 3])] = &[
     ("inspector_name", INSPECTOR),
     ("plate", PLATE),
     ("vin", SNAPSHOT_VIN),
+    ("package_name", PACKAGE),
+    ("discount_name", DISCOUNT),
     ("summary", SUMMARY),
     ("recommendation", RECOMMENDATION),
     ("general_note", GENERAL_NOTE),
@@ -76,7 +83,7 @@ pub const PDF: &[(&str, [&str; 3])] = &[
     ("caption", CAPTION),
 ];
 
-/// Kind of a photo, its flag `show_in_report`, and whether it is shown under each mode.
+/// The kind of a photo, its flag `show_in_report`, and whether it is shown in each mode.
 pub const PHOTOS: &[(&str, bool, [bool; 3])] = &[
     ("EXTERIOR", true, [true, true, true]),
     ("EXTERIOR", false, [false, false, false]),
@@ -94,12 +101,12 @@ pub const PHOTOS: &[(&str, bool, [bool; 3])] = &[
     ("REGISTRATION", false, [false, false, false]),
     ("OTOSICIL_PDF", true, [false, false, false]),
     ("OTOSICIL_PDF", false, [false, false, false]),
-    // The vocabulary is open.
+    // Kinds are an open vocabulary.
     ("A_KIND_TO_COME", true, [true, true, true]),
     ("A_KIND_TO_COME", false, [false, false, false]),
 ];
 
-/// Fields that are nobody's personal data: no mode changes them.
+/// Fields without personal data, which are the same in every mode.
 pub const PUBLIC: &[(&str, &[&str])] = &[
     ("list_organizations", &["/data/*/id", "/data/*/slug", "/data/*/name"]),
     (
@@ -120,7 +127,6 @@ pub const PUBLIC: &[(&str, &[&str])] = &[
             "/data/*/organization_id",
             "/data/*/branch_id",
             "/data/*/status",
-            "/data/*/package_name",
             "/data/*/final_price_try",
             "/data/*/vehicle/brand",
             "/data/*/vehicle/model",
@@ -146,11 +152,9 @@ pub const PUBLIC: &[(&str, &[&str])] = &[
             "/branch/name",
             "/branch/city",
             "/status",
-            "/package/name",
             "/package/base_price_try",
             "/pricing/base_price_try",
             "/pricing/discount_percent",
-            "/pricing/discount_name",
             "/pricing/final_price_try",
             "/pricing/payment_type",
             "/pricing/currency",

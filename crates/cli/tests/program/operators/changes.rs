@@ -1,4 +1,4 @@
-//! Commands that change something.
+//! Commands that change the database.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ const UNDONE: [&str; 24] = [
 
 /// OPS-1, OPS-2
 #[tokio::test]
-async fn what_a_command_changed_is_recorded_and_undone_by_what_it_says() {
+async fn a_change_is_recorded_and_undone_by_the_command_that_it_names() {
     let deployment = Deployment::new().await;
     let key = deployment.with_one_of_each();
     for line in UNDONE {
@@ -75,9 +75,9 @@ async fn audit_rows(deployment: &Deployment) -> i64 {
         .get(0)
 }
 
-/// OPS-1: nothing is recorded where nothing was changed.
+/// OPS-1
 #[tokio::test]
-async fn a_command_that_finds_all_as_it_is_to_be_says_so_and_records_nothing() {
+async fn a_command_without_effect_says_so_and_records_nothing() {
     let deployment = Deployment::new().await;
     let key = deployment.with_one_of_each();
     let recorded = audit_rows(&deployment).await;
@@ -106,7 +106,7 @@ async fn a_command_that_finds_all_as_it_is_to_be_says_so_and_records_nothing() {
 
 /// OPS-1
 #[tokio::test]
-async fn the_audit_log_says_who_and_from_where_and_nobody_changes_it() {
+async fn the_audit_log_names_actor_and_host_and_cannot_be_changed() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
     let entry = &deployment.json(&["audit", "list", "--kind", "partner"])[0];
@@ -136,7 +136,7 @@ async fn the_audit_log_says_who_and_from_where_and_nobody_changes_it() {
 }
 
 #[tokio::test]
-async fn templates_are_imported_as_they_are_listed_and_points_that_reports_answer_are_kept() {
+async fn listed_templates_can_be_imported_and_points_with_answers_are_kept() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
     let yaml = "\
@@ -186,7 +186,7 @@ async fn templates_are_imported_as_they_are_listed_and_points_that_reports_answe
 
 /// A report with an answer to SLIP_FRONT.
 const ANSWERED: &str = "\
-INSERT INTO vehicles VALUES ('00000000-0000-7000-8000-00000000000a', '34ABC123', 'VIN', 'B', 'M', 2020, 'T', 'F', 'T', 'C', 1, 1);
+INSERT INTO vehicles VALUES ('00000000-0000-7000-8000-00000000000a', '34ABC123', 'VIN', 'B', 'M', 2020, 'SUV', 'LPG', 'MANUAL', 'C', 1, 1);
 INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name,
   package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km)
 SELECT '00000000-0000-7000-8000-00000000000b', 'R-1', organization_id, id, '00000000-0000-7000-8000-00000000000a', 'DRAFT',

@@ -1,4 +1,4 @@
-//! What the doctor finds.
+//! The checks of `partner-api doctor`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -28,7 +28,7 @@ fn doctor(deployment: &Deployment) -> (i32, Value) {
 }
 
 #[tokio::test]
-async fn a_deployment_is_looked_at_from_its_configuration_to_its_keys() {
+async fn all_parts_of_a_deployment_are_checked() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
     let (_, checks) = doctor(&deployment);
@@ -44,14 +44,14 @@ async fn a_deployment_is_looked_at_from_its_configuration_to_its_keys() {
     ] {
         assert_eq!(verdict(&checks, name).0, "ok", "{name}: {checks}");
     }
-    // The tests' cluster flushes nothing, which the doctor must see.
+    // The tests' cluster runs without fsync, which the doctor must report.
     assert_eq!(verdict(&checks, "database").0, "failed");
     assert!(verdict(&checks, "database").1.contains("fsync"), "{checks}");
     assert_eq!(verdict(&checks, "replicas").0, "warning");
 
     let client = cluster::connect(&deployment.config).await;
-    let ends = "UPDATE api_keys SET expires_at = now() + interval '2 days'";
-    client.batch_execute(ends).await.unwrap();
+    let expire_soon = "UPDATE api_keys SET expires_at = now() + interval '2 days'";
+    client.batch_execute(expire_soon).await.unwrap();
     let (_, checks) = doctor(&deployment);
     assert_eq!(verdict(&checks, "keys").0, "warning");
     assert!(
@@ -70,8 +70,8 @@ async fn a_deployment_is_looked_at_from_its_configuration_to_its_keys() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_told_with_what_to_do() {
-    // Sealed under another master key than this deployment's.
+async fn a_failed_check_names_the_remedy() {
+    // The secrets are encrypted with another master key than this deployment's.
     let deployment = Deployment::of(Database::create().await);
     let (code, checks) = doctor(&deployment);
     assert_eq!((code, verdict(&checks, "secrets").0), (1, "failed"));
@@ -101,7 +101,7 @@ async fn what_is_missing_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_ends_soon_is_a_warning_and_one_that_serves_nobody_a_failure() {
+async fn a_certificate_that_expires_soon_is_a_warning_and_an_unusable_one_a_failure() {
     let deployment = Deployment::new().await;
     let (_, checks) = doctor(&deployment);
     assert_eq!(verdict(&checks, "certificate").0, "ok");
@@ -113,7 +113,7 @@ async fn a_certificate_that_ends_soon_is_a_warning_and_one_that_serves_nobody_a_
         fs::Permissions::from_mode(0o600),
     )
     .unwrap();
-    let look = |days: i64, mode: u32| {
+    let check = |days: i64, mode: u32| {
         let mut certificate = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
         let end = chrono::Utc::now() + chrono::TimeDelta::days(days);
         certificate.not_after = rcgen::date_time_ymd(end.year(), end.month() as u8, end.day() as u8);
@@ -127,17 +127,17 @@ async fn a_certificate_that_ends_soon_is_a_warning_and_one_that_serves_nobody_a_
         let line = "PARTNER_API_TLS_CERTIFICATE=tls.crt PARTNER_API_TLS_KEY=tls.key partner-api doctor --json";
         let ran = deployment.shell(line);
         let checks: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
-        let (verdict, said) = verdict(&checks, "certificate");
-        (verdict.to_owned(), said)
+        let (verdict, message) = verdict(&checks, "certificate");
+        (verdict.to_owned(), message)
     };
     for (days, mode, expected, part) in [
         (30, 0o600, "ok", "matches its key"),
         (10, 0o600, "warning", "renew it"),
-        (-1, 0o600, "failed", "ended at"),
+        (-1, 0o600, "failed", "expired at"),
         (30, 0o644, "failed", "chmod 600"),
     ] {
-        let (verdict, said) = look(days, mode);
-        assert_eq!(verdict, expected, "{said}");
-        assert!(said.contains(part), "{said}");
+        let (verdict, message) = check(days, mode);
+        assert_eq!(verdict, expected, "{message}");
+        assert!(message.contains(part), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! What stands, written into files.
+//! `partner-api export`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +25,7 @@ async fn deployment() -> Deployment {
     Deployment::of(Database::create().await)
 }
 
-/// The files of a folder, each with its bytes.
+/// Returns the names and bytes of the files in a folder.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -43,13 +43,13 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// IMP-7
 #[tokio::test]
-async fn an_export_changes_nothing_where_it_came_from_and_makes_the_same_of_an_empty_database() {
+async fn importing_an_export_changes_nothing_in_its_source_and_copies_it_to_an_empty_database() {
     let deployment = deployment().await;
     let client = cluster::connect(&deployment.config).await;
-    // What is awkward: a caption that is the empty text, two branches of one code, cells that look like formulas, a number of
-    // many digits, and a moment of a microsecond.
-    client.batch_execute(AWKWARD).await.unwrap();
-    // All in one part; and line by line, of which two are on their way at once.
+    // Edge cases: an empty caption, two branches with one code, cells that look like formulas, a number with many digits, and a time
+    // with microseconds.
+    client.batch_execute(EDGE_CASES).await.unwrap();
+    // Once in a single part, and once in parts of one line, two of which are imported at a time.
     for (format, part) in [("ndjson", "50000"), ("csv", "1")] {
         let folder = deployment.folder.path().join(format);
         let exported = deployment.json(&["export", format, "--format", format]);
@@ -90,7 +90,7 @@ async fn an_export_changes_nothing_where_it_came_from_and_makes_the_same_of_an_e
     }
 }
 
-const AWKWARD: &str = "\
+const EDGE_CASES: &str = "\
 UPDATE photos SET caption = '' WHERE id = '01974d22-0000-7f00-8000-000000020103';
 UPDATE branches SET name = '=1+1', city = '-a, \"b\"', address = 'No: 7, \"B\"', telephone = '+90 312' WHERE code = 'ANK-01';
 UPDATE inspections SET inspector_name = 'Şule Taş' WHERE report_number = 'IZM-2026-000201';
@@ -105,7 +105,7 @@ WHERE report_number = 'ANK-2026-000211';";
 
 /// IMP-3
 #[tokio::test]
-async fn what_differs_is_refused_or_with_update_changed_and_answers_are_kept_in_the_history() {
+async fn different_values_are_rejected_or_updated_and_old_answers_are_kept_in_the_history() {
     let deployment = deployment().await;
     deployment.json(&["range", "set", "ege-ekspertiz", "BRAKE_FRONT_LEFT", "0.1..12"]);
     deployment.json(&["export", "files"]);
@@ -138,14 +138,14 @@ async fn what_differs_is_refused_or_with_update_changed_and_answers_are_kept_in_
         let mut line: Value = serde_json::from_str(lines.lines().nth(number - 1).unwrap()).unwrap();
         line[field] = value;
         match kind {
-            // A point more, the others in another order, and one renamed.
+            // Adds a point, reverses the others, and renames one.
             "templates" => {
                 let points = line["points"].as_array_mut().unwrap();
                 points.reverse();
                 points[0]["name"] = json!("Ratio");
                 points.push(json!({ "code": "NEW", "name": "New", "unit": "kN" }));
             }
-            // One answer changed, and one gone.
+            // Changes one answer and removes another.
             "forms" => {
                 line["answers"]
                     .as_array_mut()
@@ -167,16 +167,16 @@ async fn what_differs_is_refused_or_with_update_changed_and_answers_are_kept_in_
             .collect();
         fs::write(&path, &changed).unwrap();
 
-        let refused = deployment.run(&["import", &name]);
-        assert_eq!(refused.code, 2, "{kind}: {refused:?}");
-        let told = refused.stderr.lines().next().unwrap();
+        let rejected = deployment.run(&["import", &name]);
+        assert_eq!(rejected.code, 2, "{kind}: {rejected:?}");
+        let message = rejected.stderr.lines().next().unwrap();
         assert!(
-            told.contains(&format!("{name}:{number}: ")) && told.contains(field),
-            "{told}"
+            message.contains(&format!("{name}:{number}: ")) && message.contains(field),
+            "{message}"
         );
         assert!(
-            told.contains("already exists with different values; use --update to overwrite"),
-            "{told}"
+            message.contains("already exists with different values; use --update to overwrite"),
+            "{message}"
         );
 
         let updated = deployment.json(&["import", &name, "--update"]);
@@ -191,14 +191,14 @@ async fn what_differs_is_refused_or_with_update_changed_and_answers_are_kept_in_
         assert_eq!(same[0]["unchanged"], json!(all), "{kind}");
     }
     let client = cluster::connect(&deployment.config).await;
-    let kept =
+    let history =
         "SELECT string_agg(h.numeric_value::text, ' ' ORDER BY h.numeric_value) FROM inspection_form_answer_history h";
-    let kept: String = client.query_one(kept, &[]).await.unwrap().get(0);
-    assert_eq!(kept, "-6.250 2.85");
+    let history: String = client.query_one(history, &[]).await.unwrap().get(0);
+    assert_eq!(history, "-6.250 2.85");
 }
 
 #[tokio::test]
-async fn a_template_keeps_the_points_that_reports_answer() {
+async fn a_template_keeps_the_points_that_have_answers() {
     let deployment = deployment().await;
     deployment.json(&["export", "files", "--kind", "templates"]);
     let path = deployment.folder.path().join("files/templates.ndjson");
@@ -217,7 +217,7 @@ async fn a_template_keeps_the_points_that_reports_answer() {
             2,
             "files/templates.ndjson:1: points: expected also the points that reports use; they cannot be removed",
         );
-    // Nobody answers the other one.
+    // The other template's points have no answers.
     line["points"] = json!([{ "code": "REAR_RIGHT_FENDER", "name": "Sağ arka çamurluk" }]);
     fs::write(&path, format!("{line}\n")).unwrap();
     let updated = deployment.json(&["import", "files/templates.ndjson", "--update"]);
@@ -225,7 +225,7 @@ async fn a_template_keeps_the_points_that_reports_answer() {
 }
 
 #[tokio::test]
-async fn a_file_is_whole_is_nobody_elses_to_read_and_is_not_written_over() {
+async fn an_exported_file_is_complete_and_private_and_is_not_overwritten() {
     let deployment = deployment().await;
     deployment.json(&["export", "files", "--kind", "vehicles"]);
     let path = deployment.folder.path().join("files/vehicles.ndjson");
@@ -241,7 +241,7 @@ async fn a_file_is_whole_is_nobody_elses_to_read_and_is_not_written_over() {
     );
     deployment.json(&["export", "files", "--force"]);
     assert_eq!(files(&deployment.folder.path().join("files")).len(), KINDS.len());
-    for (arguments, words) in [
+    for (arguments, message) in [
         (&["export", "files/vehicles.ndjson"][..], "is a file; give a folder"),
         (&["export", "-"], "give --kind once"),
         (
@@ -254,7 +254,7 @@ async fn a_file_is_whole_is_nobody_elses_to_read_and_is_not_written_over() {
             "expected a time with its offset",
         ),
     ] {
-        deployment.run(arguments).failed(2, words);
+        deployment.run(arguments).failed(2, message);
     }
     deployment
         .run(&["export", "x", "--organization", "ege"])
@@ -263,7 +263,7 @@ async fn a_file_is_whole_is_nobody_elses_to_read_and_is_not_written_over() {
 }
 
 #[tokio::test]
-async fn an_export_is_narrowed_down_to_an_organization_and_to_a_time() {
+async fn an_export_can_be_limited_to_an_organization_and_a_time() {
     let deployment = deployment().await;
     let lines = |arguments: &[&str]| {
         let ran = deployment.run(&[&["export", "-"], arguments].concat());

@@ -1,4 +1,4 @@
-//! What cannot be done, and how that is said.
+//! Failed commands and their messages.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::program::Deployment;
 
 /// OPS-3, OPS-4
 #[tokio::test]
-async fn what_cannot_be_done_is_told_by_a_code_and_a_message_and_changes_nothing() {
+async fn a_failed_command_has_an_exit_code_and_a_message_and_changes_nothing() {
     let deployment = Deployment::new().await;
     let key = deployment.with_one_of_each();
     let before = deployment.state().await;
@@ -151,7 +151,7 @@ async fn what_cannot_be_done_is_told_by_a_code_and_a_message_and_changes_nothing
         ),
     ] {
         let line = line.replace("KEY", &key);
-        // Two keys, for a beginning that both have.
+        // A second key, so that the prefix is ambiguous.
         if line.contains("revoke vip_test_") {
             deployment.shell("partner-api key create Acme");
         }
@@ -178,7 +178,7 @@ async fn what_cannot_be_done_is_told_by_a_code_and_a_message_and_changes_nothing
 
 /// OPS-3
 #[tokio::test]
-async fn where_nothing_is_found_a_command_is_named_that_there_is() {
+async fn a_not_found_message_names_an_existing_command() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
     fs::write(deployment.folder.path().join("not-ours.pdf"), "%PDF-1.7").unwrap();
@@ -211,9 +211,9 @@ async fn where_nothing_is_found_a_command_is_named_that_there_is() {
     ran.failed(3, "there is no report `QQ`; expected the number or ID");
 }
 
-/// OPS-4: a command does not apply migrations by the way.
+/// OPS-4: a command does not apply migrations.
 #[tokio::test]
-async fn a_schema_that_is_not_this_programs_is_left_alone() {
+async fn a_command_rejects_a_schema_of_another_version() {
     let deployment = Deployment::new().await;
     let client = partner_api_tests::cluster::connect(&deployment.config).await;
     let newest =
@@ -226,7 +226,7 @@ async fn a_schema_that_is_not_this_programs_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_told_with_its_reason() {
+async fn an_unreachable_database_is_reported_with_the_reason() {
     let ran = Command::new(env!("CARGO_BIN_EXE_partner-api"))
         .args(["partner", "list"])
         .env("PARTNER_API_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")

@@ -5,13 +5,13 @@ use partner_api_tests::cluster;
 
 use super::program::Deployment;
 
-/// INS-1, INS-2: shown once, to who asked for it, and kept as a hash.
+/// INS-1, INS-2
 #[tokio::test]
-async fn an_inspectors_token_is_shown_once_and_stands_nowhere() {
+async fn an_inspectors_token_is_shown_once_and_stored_only_as_a_hash() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
-    let made = deployment.json(&["inspector", "create", "Mehmet Demir", "--branch", "IZM-01"]);
-    let token = made["result"]["token"].as_str().unwrap();
+    let created = deployment.json(&["inspector", "create", "Mehmet Demir", "--branch", "IZM-01"]);
+    let token = created["result"]["token"].as_str().unwrap();
     assert_eq!((token.len(), &token[..5]), (31, "insp_"));
     for printed in [
         deployment.run(&["inspector", "list", "--all", "--json"]),
@@ -26,7 +26,7 @@ async fn an_inspectors_token_is_shown_once_and_stands_nowhere() {
     let texts = "SELECT string_agg(i::text, '') || (SELECT string_agg(a::text, '') FROM audit_log a) FROM inspectors i";
     let all: String = client.query_one(texts, &[]).await.unwrap().get(0);
     assert!(!all.contains(&token[5..]) && all.contains("Mehmet Demir"));
-    // What is typed at the sign-in is found by its hash.
+    // The token that is typed at the sign-in is found by its hash.
     let found = "SELECT name, token_hint FROM inspectors WHERE token_hash = $1";
     let typed = inspector_token::hash(&token.to_lowercase());
     let row = client.query_one(found, &[&typed.as_slice()]).await.unwrap();
@@ -34,7 +34,7 @@ async fn an_inspectors_token_is_shown_once_and_stands_nowhere() {
     assert_eq!((name.as_str(), hint.as_str()), ("Mehmet Demir", &token[27..]));
 }
 
-/// INS-1: the branches by code, name or id, each once.
+/// INS-1: the branches by code, name or ID, each once.
 #[tokio::test]
 async fn an_inspector_works_at_branches_of_one_organization() {
     let deployment = Deployment::new().await;
@@ -44,7 +44,7 @@ async fn an_inspector_works_at_branches_of_one_organization() {
     deployment
         .run(&["inspector", "create", "Ali", "--branch", "IZM-01", "--branch", "ANK-01"])
         .failed(4, "`IZM-01` is a branch of `izmir` and `ANK-01` one of `ankara`");
-    // A name that two organizations have says neither.
+    // The name is ambiguous, because two organizations have it.
     deployment
         .run(&["inspector", "create", "Ali", "--branch", "Konak"])
         .failed(2, "in `ankara` and `izmir`; choose with --organization");
@@ -61,15 +61,15 @@ async fn an_inspector_works_at_branches_of_one_organization() {
         .failed(3, "there is no branch `ANK-01`");
     let branches = deployment.json(&["branch", "list", "izmir"]);
     let second = branches[1]["id"].as_str().unwrap();
-    let made = deployment.shell(&format!(
+    let created = deployment.shell(&format!(
         "partner-api inspector create Ali --organization izmir --branch Konak --branch izm-02 --branch {second} --branch IZM-01 --json"
     ));
     assert_eq!(
-        made.json()["result"]["branches"],
+        created.json()["result"]["branches"],
         serde_json::json!(["IZM-01", "IZM-02"])
     );
 
-    // Another organization has another Ali; who is meant must be said.
+    // Another organization also has an Ali, so the name is ambiguous.
     let other = deployment.json(&["inspector", "create", "ali", "--branch", "ANK-01"]);
     assert_eq!(other["result"]["organization"], "ankara");
     deployment
@@ -81,7 +81,7 @@ async fn an_inspector_works_at_branches_of_one_organization() {
 
 /// INS-3
 #[tokio::test]
-async fn a_revoked_token_stays_so_and_leaves_its_name_to_another_one() {
+async fn a_revoked_token_stays_revoked_and_its_name_can_be_reused() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
     let revoked = deployment.json(&["inspector", "revoke", "Ayşe Yılmaz"]);
@@ -89,7 +89,7 @@ async fn a_revoked_token_stays_so_and_leaves_its_name_to_another_one() {
     let undo = revoked["undo"].as_str().unwrap();
     let again = "partner-api inspector create 'Ayşe Yılmaz' --branch IZM-01 --organization izmir";
     assert!(undo.starts_with("cannot be undone") && undo.ends_with(again), "{undo}");
-    // Again, by name or id, is nothing new.
+    // Revoking it again, by name or ID, changes nothing.
     let id = revoked["result"]["id"].as_str().unwrap();
     for text in ["Ayşe Yılmaz", id] {
         let twice = deployment.json(&["inspector", "revoke", text]);
@@ -104,14 +104,14 @@ async fn a_revoked_token_stays_so_and_leaves_its_name_to_another_one() {
     assert_ne!(second["result"]["id"], id);
     let listed = deployment.json(&["inspector", "list", "izmir", "--all"]);
     assert_eq!(listed.as_array().unwrap().len(), 2);
-    // The name means the one that is in force.
+    // The name refers to the active one.
     let shown = deployment.json(&["inspector", "show", "Ayşe Yılmaz"]);
     assert_eq!(shown["id"], second["result"]["id"]);
 }
 
 /// INS-1
 #[tokio::test]
-async fn of_two_inspectors_of_one_name_that_are_made_at_once_one_comes_to_be() {
+async fn only_one_of_several_concurrently_created_inspectors_gets_the_name() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
     let mut codes = std::thread::scope(|scope| {
@@ -120,7 +120,7 @@ async fn of_two_inspectors_of_one_name_that_are_made_at_once_one_comes_to_be() {
             .collect();
         making
             .into_iter()
-            .map(|made| made.join().unwrap().code)
+            .map(|created| created.join().unwrap().code)
             .collect::<Vec<_>>()
     });
     codes.sort_unstable();

@@ -8,7 +8,7 @@ use super::program::Deployment;
 
 /// KEY-11
 #[tokio::test]
-async fn of_four_keys_that_are_made_at_once_two_come_to_be() {
+async fn only_two_of_four_concurrently_created_keys_are_accepted() {
     let deployment = Deployment::new().await;
     deployment.run(&["partner", "create", "Acme"]);
     let codes = thread::scope(|scope| {
@@ -20,7 +20,7 @@ async fn of_four_keys_that_are_made_at_once_two_come_to_be() {
         codes
     });
     assert_eq!(codes, [0, 0, 4, 4]);
-    // Two that are both let in make no third by being renewed, either.
+    // Extending an expired key does not give a third active key either.
     let keys = deployment.json(&["key", "list"]);
     let first = keys[0]["key_id"].as_str().unwrap();
     assert_eq!(deployment.run(&["key", "expire", first, "--in", "0"]).code, 0);
@@ -30,9 +30,9 @@ async fn of_four_keys_that_are_made_at_once_two_come_to_be() {
         .failed(4, "already has two active test keys");
 }
 
-/// KEY-11: by the database itself, whatever program writes.
+/// KEY-11: the database enforces it for every program.
 #[tokio::test]
-async fn the_database_refuses_a_third_active_key() {
+async fn the_database_rejects_a_third_active_key() {
     let deployment = Deployment::new().await;
     deployment.with_one_of_each();
     let client = cluster::connect(&deployment.config).await;
@@ -40,18 +40,18 @@ async fn the_database_refuses_a_third_active_key() {
                    SELECT $1, id, $2, decode(repeat('00', 24), 'hex'), '' FROM partners";
     let insert = async |id: &str, environment: &str| client.execute(another, &[&id, &environment]).await;
     insert("vip_test_B", "test").await.unwrap();
-    let refused = insert("vip_test_C", "test").await.unwrap_err();
+    let rejected = insert("vip_test_C", "test").await.unwrap_err();
     assert_eq!(
-        refused.as_db_error().unwrap().constraint(),
+        rejected.as_db_error().unwrap().constraint(),
         Some("at_most_two_active_keys")
     );
-    // Of each environment.
+    // The limit is per environment.
     insert("vip_live_D", "live").await.unwrap();
 }
 
-/// KEY-11: 24 h unless told, 0 to 7 days.
+/// KEY-11: the overlap is 24 hours by default, and 0 to 7 days.
 #[tokio::test]
-async fn a_rotated_key_goes_on_for_its_overlap() {
+async fn a_rotated_key_stays_valid_for_the_overlap() {
     let deployment = Deployment::new().await;
     let key = deployment.with_one_of_each();
     deployment
@@ -73,14 +73,14 @@ async fn a_rotated_key_goes_on_for_its_overlap() {
     assert_eq!(rotated["result"]["scopes"][0], "test-line:write");
     assert_eq!(ends(&key).0, "expiring");
     assert_eq!(ends(&second).0, "active");
-    // Two are active: which one is meant must be said, and with an overlap there is no room for a third.
+    // With two active keys, the key must be named, and a rotation with an overlap would give a third.
     deployment
         .run(&["key", "rotate", "Acme"])
         .failed(2, "two active test keys");
     deployment
         .run(&["key", "rotate", &second])
         .failed(4, "already has two active test keys");
-    // Without one, the new key takes the place of the old.
+    // Without an overlap, the new key replaces the old one.
     let third = deployment.json(&["key", "rotate", &second, "--overlap", "0"]);
     assert_eq!(ends(&second).0, "expired");
     let sooner = ends(&key).1;
@@ -91,12 +91,12 @@ async fn a_rotated_key_goes_on_for_its_overlap() {
         0
     );
     assert_eq!(deployment.run(&["key", "rotate", &key, "--overlap", "7days"]).code, 0);
-    assert_eq!(ends(&key).1, sooner, "a key that ends sooner anyway is left to");
+    assert_eq!(ends(&key).1, sooner, "an earlier expiry must not change");
 }
 
-/// OPS-3: a random id is like another one only by mistake.
+/// OPS-3
 #[tokio::test]
-async fn a_mistyped_key_id_is_told_and_another_one_is_not() {
+async fn a_mistyped_key_id_gets_a_suggestion_and_an_unknown_one_does_not() {
     let deployment = Deployment::new().await;
     let key = deployment.with_one_of_each();
     let mut mistyped = key.clone();
@@ -110,9 +110,9 @@ async fn a_mistyped_key_id_is_told_and_another_one_is_not() {
         .failed(3, "list them with: partner-api key list");
 }
 
-/// KEY-2: shown once, to who asked for it, and kept sealed.
+/// KEY-2
 #[tokio::test]
-async fn a_secret_is_shown_once_and_stands_nowhere_else() {
+async fn a_secret_is_shown_once_and_stored_encrypted() {
     let deployment = Deployment::new().await;
     let key = deployment.with_one_of_each();
     let rotated = deployment.json(&["key", "rotate", &key]);

@@ -1,4 +1,4 @@
-//! Completions and the manual.
+//! Shell completions and manual pages.
 
 use std::fs;
 use std::process::Command;
@@ -14,10 +14,10 @@ fn program() -> Command {
 }
 
 #[test]
-fn every_command_has_a_page_of_the_manual_with_its_examples() {
+fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
-    let made = program().arg("man").arg(folder.path()).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let output = program().arg("man").arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
     let page = fs::read_to_string(folder.path().join("partner-api-key-rotate.1")).unwrap();
     assert!(page.contains("overlap"), "{page}");
     let mut expected = vec!["partner-api.1".to_owned()];
@@ -35,7 +35,6 @@ fn names(command: &clap::Command, path: &str, into: &mut Vec<String>) {
     }
 }
 
-/// Whoever reads `--help` of a group is shown how it is done.
 #[test]
 fn every_group_of_commands_has_examples() {
     for group in cli::Cli::command().get_subcommands() {
@@ -45,17 +44,17 @@ fn every_group_of_commands_has_examples() {
 }
 
 #[test]
-fn bash_reads_its_completions() {
+fn bash_completes_the_commands() {
     let script = program().args(["completions", "bash"]).output().unwrap();
     assert!(script.status.success());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("completions");
     fs::write(&path, &script.stdout).unwrap();
-    let asked = format!(
+    let script = format!(
         ". {}; COMP_WORDS=(partner-api key ro) COMP_CWORD=2; _partner-api partner-api ro key; echo \"${{COMPREPLY[@]}}\"",
         path.display()
     );
-    let completed = Command::new("bash").args(["-c", &asked]).output().unwrap();
+    let completed = Command::new("bash").args(["-c", &script]).output().unwrap();
     assert_eq!(
         String::from_utf8(completed.stdout).unwrap().trim(),
         "rotate",

@@ -1,4 +1,4 @@
-//! What operators do with the program, over a database of each test's own.
+//! The operators' commands. Each test has its own database.
 
 mod changes;
 mod doctor;

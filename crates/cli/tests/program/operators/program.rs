@@ -1,4 +1,4 @@
-//! The program, as an operator runs it.
+//! Runs the program as an operator does.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,14 +8,14 @@ use std::process::{Command, Output};
 use partner_api_tests::cluster::{self, Database};
 use serde_json::Value;
 
-/// A deployment of one test: a database, and a folder with the master key.
+/// The deployment of a test: a database, and a folder with the master key.
 pub struct Deployment {
     pub folder: tempfile::TempDir,
     pub config: tokio_postgres::Config,
     _database: Option<Database>,
 }
 
-/// What a command came to.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -29,10 +29,10 @@ impl Ran {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 
-    /// That it ended so, with these words on standard error, and nothing on standard output.
-    pub fn failed(&self, code: i32, words: &str) {
+    /// Asserts that the command failed with this code, printed this text to standard error, and nothing to standard output.
+    pub fn failed(&self, code: i32, text: &str) {
         assert_eq!((self.code, self.stdout.as_str()), (code, ""), "{}", self.stderr);
-        assert!(self.stderr.contains(words), "{words:?} is not in {:?}", self.stderr);
+        assert!(self.stderr.contains(text), "{text:?} is not in {:?}", self.stderr);
     }
 }
 
@@ -47,17 +47,17 @@ impl From<Output> for Ran {
 }
 
 impl Deployment {
-    /// With the schema alone.
+    /// Creates a deployment with an empty schema.
     pub async fn new() -> Self {
         Self::of(Database::without_rows().await)
     }
 
-    /// Over a database that goes with it.
+    /// Creates a deployment that owns a database.
     pub fn of(database: Database) -> Self {
         Self::over(database.config(), Some(database))
     }
 
-    /// Over a database that somebody else has.
+    /// Creates a deployment over a database, which the caller may own.
     pub fn over(config: tokio_postgres::Config, database: Option<Database>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("master.key");
@@ -73,41 +73,43 @@ impl Deployment {
     /// Runs the program with these arguments.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         let mut program = Command::new(env!("CARGO_BIN_EXE_partner-api"));
-        self.surround(program.args(arguments)).output().unwrap().into()
+        self.prepare(program.args(arguments)).output().unwrap().into()
     }
 
-    /// Runs it with these arguments and `--json`.
+    /// Runs the program with these arguments and `--json`.
     pub fn json(&self, arguments: &[&str]) -> Value {
         self.run(&[arguments, &["--json"]].concat()).json()
     }
 
-    /// Runs a line of a shell, in which `partner-api` is the program.
+    /// Runs a shell command in which `partner-api` is the program.
     pub fn shell(&self, line: &str) -> Ran {
         let mut shell = Command::new("sh");
-        self.surround(shell.args(["-c", line])).output().unwrap().into()
+        self.prepare(shell.args(["-c", line])).output().unwrap().into()
     }
 
-    pub fn surround<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+    /// Sets the environment and the working folder of a command.
+    pub fn prepare<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         let programs = Path::new(env!("CARGO_BIN_EXE_partner-api")).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
         command
             .env("PATH", path)
             .env("PARTNER_API_DATABASE_URL", cluster::url(&self.config))
             .env("PARTNER_API_MASTER_KEY_FILE", self.folder.path().join("master.key"))
-            // Several serve at the same time.
+            // Free ports, because several services run at the same time.
             .env("PARTNER_API_INTERNAL_LISTEN", "127.0.0.1:0")
+            .env("PARTNER_API_INSPECTORS_LISTEN", "127.0.0.1:0")
             .env_remove("SUDO_USER")
             .current_dir(self.folder.path())
     }
 
-    /// What stands in the database, without the audit log and what has ended.
+    /// Returns the content of the database without the audit log, expired keys, and revoked keys and inspectors.
     pub async fn state(&self) -> Value {
         let client = cluster::connect(&self.config).await;
         let state = client.query_one(STATE, &[]).await.unwrap();
         serde_json::from_str(state.get(0)).unwrap()
     }
 
-    /// A partner that sees an organization of two branches, and has a key; the key's id.
+    /// Creates an organization with two branches and a partner with a grant for it. Returns the ID of the partner's key.
     pub fn with_one_of_each(&self) -> String {
         for line in [
             "partner-api partner create Acme",

@@ -1,4 +1,4 @@
-//! Commands that look.
+//! Commands that only read.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::program::Deployment;
 
 /// OPS-5
 #[tokio::test]
-async fn every_list_is_a_table_for_people_and_one_document_for_scripts() {
+async fn every_list_is_a_table_or_one_json_document() {
     let deployment = Deployment::of(Database::create().await);
     for list in [
         &["partner", "list"][..],
@@ -40,11 +40,11 @@ async fn every_list_is_a_table_for_people_and_one_document_for_scripts() {
 
 /// MEA-5
 #[tokio::test]
-async fn a_measurement_is_shown_without_what_is_personal_and_its_bytes_as_they_were_sent() {
+async fn a_measurement_is_shown_without_personal_data_and_its_raw_bytes_as_sent() {
     let service = Service::start().await;
     let body = r#"{ "branch_code":"IZMIR-01", "plate":"34 ZZ 999", "external_id":"raw-1",  "measurements":{"BRAKE_FRONT_LEFT":2.850} }"#;
-    let answer = service.measure(&ALPHA, body).await;
-    assert_eq!(answer.status, 201);
+    let response = service.measure(&ALPHA, body).await;
+    assert_eq!(response.status, 201);
     let deployment = Deployment::over(service.database(), None);
     let listed = deployment.json(&["measurement", "list", "--external-id", "raw-1"]);
     let id = listed[0]["id"].as_str().unwrap();
@@ -60,23 +60,23 @@ async fn a_measurement_is_shown_without_what_is_personal_and_its_bytes_as_they_w
 
 /// REP-19, REP-20
 #[tokio::test]
-async fn a_report_is_shown_with_its_pdf_and_a_file_is_told_from_a_forgery() {
+async fn a_report_is_shown_with_its_pdf_and_a_forged_file_is_detected() {
     let service = Service::start().await;
     let deployment = Deployment::over(service.database(), None);
-    let answer = service
+    let response = service
         .get(&ALPHA, &format!("/api/v1/partner/inspections/{PUBLISHED}/pdf"))
         .await;
-    assert_eq!(answer.status, 200);
+    assert_eq!(response.status, 200);
     let address = "UPDATE report_settings SET public_report_url = 'https://reports.example/{slug}'";
     let number = "IZM-2026-000201";
     let shown = deployment.json(&["report", "show", number]);
     assert_eq!((&shown["pdf_state"], &shown["link"]), (&json!("current"), &json!(null)));
-    assert_eq!(shown["pdf"]["size_bytes"], json!(answer.body.len()));
+    assert_eq!(shown["pdf"]["size_bytes"], json!(response.body.len()));
 
-    // The very bytes that partners are served, and a byte more.
+    // The bytes that partners receive, and the same with one more byte.
     let path = |name: &str| deployment.folder.path().join(name);
-    fs::write(path("served.pdf"), &answer.body).unwrap();
-    fs::write(path("forged.pdf"), [&answer.body[..], b" "].concat()).unwrap();
+    fs::write(path("served.pdf"), &response.body).unwrap();
+    fs::write(path("forged.pdf"), [&response.body[..], b" "].concat()).unwrap();
     let verified = deployment.json(&["report", "verify", "served.pdf"]);
     assert_eq!(verified["sha256"], shown["pdf"]["sha256"]);
     assert_eq!(
@@ -90,7 +90,7 @@ async fn a_report_is_shown_with_its_pdf_and_a_file_is_told_from_a_forgery() {
         .run(&["report", "verify", "nothing.pdf"])
         .failed(2, "nothing.pdf");
 
-    // Under another address the PDF no longer holds; and what took its place is told.
+    // Another public URL makes the PDF stale, and the new PDF that replaces it is reported.
     service.db.batch_execute(address).await.unwrap();
     let shown = deployment.json(&["report", "show", PUBLISHED]);
     assert_eq!(shown["pdf_state"], "stale");

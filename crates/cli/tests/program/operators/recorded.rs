@@ -1,8 +1,8 @@
-//! The sessions of `docs/operating.md` and `docs/onboarding.md`, run as they stand there: each command's output is compared with
-//! what the page says. `RECORD=1` writes what the commands print into the page instead.
+//! Runs the sessions of `docs/operating.md` and `docs/onboarding.md` and compares each command's output with the page. `RECORD=1` writes
+//! the output to the page instead.
 //!
-//! What differs from run to run is of a few kinds: ids, key ids, secrets, tokens, times. Two outputs are equal if they are with each of
-//! these put aside. One that the page's output names stands for what the run printed in its place, also in later commands.
+//! IDs, key IDs, secrets, tokens and times differ from run to run and are ignored in the comparison. A value on the page is replaced by
+//! the value of the run in later commands.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,12 +17,12 @@ use regex::{Captures, Regex};
 
 use super::program::Deployment;
 
-/// Where the pages have the service listen.
+/// The address on which the service listens in the pages.
 const LISTEN: &str = "127.0.0.1:8080";
 /// Ends the output of a command.
 const END: &str = "--end-of-command--";
 
-/// Kinds of what differs. Those that are named stand for one thing throughout the page.
+/// The kinds of values that differ from run to run. A value of a named kind refers to the same thing throughout the page.
 const KINDS: &str = r"(?x)
     (?P<key>vip_(?:test|live)_[A-Z2-7]{22})
   | (?P<secret>\b[A-Z2-7]{32}\b)
@@ -35,7 +35,7 @@ const KINDS: &str = r"(?x)
   | (?:\b\d+(?:\.\d+)?\ ms\b)";
 const NAMED: [&str; 5] = ["key", "secret", "token", "id", "check"];
 
-/// A page, in which commands are told apart from the rest.
+/// A part of a page: text, or a command with its output.
 enum Part {
     Text(String),
     Command { line: String, output: String },
@@ -68,7 +68,7 @@ fn parts(page: &str) -> Vec<Part> {
     parts
 }
 
-/// A shell that runs one command after the other, in one session.
+/// A shell that runs the commands of one session.
 struct Shell {
     child: Child,
     input: ChildStdin,
@@ -79,13 +79,13 @@ impl Shell {
     fn start(deployment: &Deployment) -> Self {
         let mut bash = Command::new("bash");
         deployment
-            .surround(bash.args(["--noprofile", "--norc"]))
+            .prepare(bash.args(["--noprofile", "--norc"]))
             .env_remove("PARTNER_API_MASTER_KEY_FILE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = bash.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        // What is told on standard error belongs to the session.
+        // The session includes standard error.
         input.write_all(b"exec 2>&1\n").unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, input, output }
@@ -113,13 +113,13 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // Its background jobs are of its own process group; a service that a failed test leaves ends with the signal.
+        // Ends background jobs, such as a service that a failed test left running.
         let _ = self.input.write_all(b"kill $(jobs -p) 2>/dev/null; wait; exit\n");
         let _ = self.child.wait();
     }
 }
 
-/// What the page's names stand for in this run, and the other way round.
+/// The values of the page and the corresponding values of this run.
 #[derive(Default)]
 struct Names {
     to_run: HashMap<String, String>,
@@ -152,8 +152,8 @@ fn named(kinds: &Regex, text: &str) -> Vec<(&'static str, String)> {
     kinds.captures_iter(text).filter_map(|found| of(&found)).collect()
 }
 
-/// Tables are as wide as what stands in them.
-fn without_what_differs(kinds: &Regex, text: &str) -> String {
+/// Replaces values that differ from run to run, and the white space of tables, whose width depends on the values.
+fn normalized(kinds: &Regex, text: &str) -> String {
     let spaces = Regex::new(" {2,}").unwrap();
     let text = kinds.replace_all(text, "~");
     let lines: Vec<_> = text
@@ -168,7 +168,7 @@ async fn follow(name: &str) {
     let path = root.join(name);
     let page = fs::read_to_string(&path).unwrap();
     let deployment = Deployment::new().await;
-    // The page begins before the first migration.
+    // The session begins before the first migration.
     let client = cluster::connect(&deployment.config).await;
     client
         .batch_execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
@@ -183,13 +183,13 @@ async fn follow(name: &str) {
 
     let mut shell = Shell::start(&deployment);
     let mut recorded = String::new();
-    let mut wrong = Vec::new();
+    let mut differences = Vec::new();
     for part in parts(&page) {
         match part {
             Part::Text(text) => recorded.push_str(&text),
             Part::Command { line, output } => {
                 let printed = shell.run(&Names::replaced(&line, &names.to_run));
-                // Who runs the tests, and where, is not the page's business.
+                // The page has its own user and host names.
                 let printed = column(&column(&printed, &user, "ops"), &host, "db");
                 for (kind, run) in named(&kinds, &printed) {
                     let known = names.to_page.contains_key(&run);
@@ -201,12 +201,9 @@ async fn follow(name: &str) {
                     }
                 }
                 let shown = Names::replaced(&printed, &names.to_page);
-                let (expected, found) = (
-                    without_what_differs(&kinds, &output),
-                    without_what_differs(&kinds, &shown),
-                );
+                let (expected, found) = (normalized(&kinds, &output), normalized(&kinds, &shown));
                 if expected != found {
-                    wrong.push(format!(
+                    differences.push(format!(
                         "$ {line}\n--- the page\n{expected}\n--- the program\n{found}\n"
                     ));
                 }
@@ -221,9 +218,9 @@ async fn follow(name: &str) {
         fs::write(&path, recorded).unwrap();
     } else {
         assert!(
-            wrong.is_empty(),
-            "{name}; RECORD=1 writes it anew\n{}",
-            wrong.join("\n")
+            differences.is_empty(),
+            "{name} is out of date; RECORD=1 updates it\n{}",
+            differences.join("\n")
         );
     }
 }
@@ -233,7 +230,7 @@ fn nix_name(command: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A word that stands alone, replaced by one that takes its place in a table.
+/// Replaces a separate word and keeps the width of its column.
 fn column(text: &str, word: &str, by: &str) -> String {
     let alone = Regex::new(&format!(r"(?m)(^| ){}( |:|$)", regex::escape(word))).unwrap();
     let in_place = |found: &Captures<'_>| match &found[2] {
@@ -245,12 +242,12 @@ fn column(text: &str, word: &str, by: &str) -> String {
 
 /// KEY-1, KEY-11, OPS-1
 #[tokio::test]
-async fn the_operators_page_is_what_the_program_does() {
+async fn the_operators_page_shows_the_output_of_the_program() {
     follow("docs/operating.md").await;
 }
 
 /// SVC-7, KEY-3
 #[tokio::test]
-async fn the_partners_way_to_live_is_what_the_program_does() {
+async fn the_onboarding_page_shows_the_output_of_the_program() {
     follow("docs/onboarding.md").await;
 }

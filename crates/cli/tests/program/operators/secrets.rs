@@ -1,4 +1,4 @@
-//! A new master key while the service runs.
+//! Rotation of the master key while the service runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ const REKEY: [&str; 6] = [
     "old.key",
 ];
 
-/// The old key is the fixture's, under which its partners' secrets are sealed.
+/// The old key is the fixture's, with which its partners' secrets are encrypted.
 fn with_both_keys(config: tokio_postgres::Config, database: Option<Database>) -> Deployment {
     let deployment = Deployment::over(config, database);
     for (name, hex) in [
@@ -32,7 +32,7 @@ fn with_both_keys(config: tokio_postgres::Config, database: Option<Database>) ->
     deployment
 }
 
-async fn sealed(config: &tokio_postgres::Config) -> String {
+async fn ciphertexts(config: &tokio_postgres::Config) -> String {
     let client = cluster::connect(config).await;
     let all = "SELECT string_agg(encode(secret_ciphertext, 'hex'), ',' ORDER BY key_id) FROM api_keys";
     client.query_one(all, &[]).await.unwrap().get(0)
@@ -40,19 +40,21 @@ async fn sealed(config: &tokio_postgres::Config) -> String {
 
 /// KEY-2
 #[tokio::test]
-async fn secrets_are_sealed_anew_and_back_and_open_under_either() {
+async fn secrets_are_reencrypted_with_a_new_key_and_back() {
     let database = Database::create().await;
     let deployment = with_both_keys(database.config(), Some(database));
-    let before = sealed(&deployment.config).await;
+    let before = ciphertexts(&deployment.config).await;
     let rekeyed = deployment.json(&REKEY);
-    assert_eq!(rekeyed["result"]["keys"], rekeyed["result"]["resealed"]);
-    assert_ne!(sealed(&deployment.config).await, before);
+    assert_eq!(rekeyed["result"]["keys"], rekeyed["result"]["reencrypted"]);
+    assert_ne!(ciphertexts(&deployment.config).await, before);
     assert_eq!(deployment.json(&REKEY)["changed"], false);
-    // Without the old one, which is done with.
+    // The old key is no longer needed.
     let alone = ["secrets", "rekey", "--master-key-file", "new.key"];
     assert_eq!(deployment.json(&alone)["changed"], false);
     let old = ["secrets", "rekey", "--master-key-file", "old.key"];
-    deployment.run(&old).failed(1, "it was stored under another master key");
+    deployment
+        .run(&old)
+        .failed(1, "it was encrypted with another master key");
     let back = [
         "secrets",
         "rekey",
@@ -64,15 +66,15 @@ async fn secrets_are_sealed_anew_and_back_and_open_under_either() {
     assert_eq!(deployment.json(&back)["changed"], true);
 }
 
-/// A replica that has only the old key would refuse every partner.
+/// A replica that has only the old key would reject every request.
 #[tokio::test]
-async fn a_new_key_is_not_taken_while_a_replica_does_not_accept_it() {
+async fn rekeying_is_rejected_while_a_replica_does_not_accept_the_new_key() {
     let service = Service::start().await;
     let deployment = with_both_keys(service.database(), None);
-    let before = sealed(&deployment.config).await;
+    let before = ciphertexts(&deployment.config).await;
     service.eventually(async || service.count("replicas").await == 1).await;
     deployment.run(&REKEY).failed(4, "is not accepted by 127.0.0.1:");
-    assert_eq!(sealed(&deployment.config).await, before);
+    assert_eq!(ciphertexts(&deployment.config).await, before);
 
     let new = partner_api_store::secrets::MasterKey::from_hex(&"5a".repeat(32), "the test").unwrap();
     let both = service
@@ -81,7 +83,7 @@ async fn a_new_key_is_not_taken_while_a_replica_does_not_accept_it() {
             ..partner_api_tests::Options::default()
         })
         .await;
-    // The one that does not accept it goes.
+    // Removes the replica that does not accept the new key.
     service
         .db
         .execute("DELETE FROM replicas WHERE cardinality(master_keys) = 1", &[])
@@ -93,6 +95,6 @@ async fn a_new_key_is_not_taken_while_a_replica_does_not_accept_it() {
     assert_eq!(rekeyed.code, 0, "{}", rekeyed.stderr);
     both.eventually(async || both.get(&ALPHA, HEALTH).await.status == 200)
         .await;
-    let refused = async || service.get(&ALPHA, HEALTH).await.status == 401;
-    service.eventually(refused).await;
+    let rejected = async || service.get(&ALPHA, HEALTH).await.status == 401;
+    service.eventually(rejected).await;
 }

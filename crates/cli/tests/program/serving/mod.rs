@@ -15,10 +15,10 @@ use nix::unistd::Pid;
 use partner_api_tests::port::free_address;
 use tempfile::TempDir;
 
-/// How long anything may take that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for every event that a test waits for.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// `partner-api serve` with a database of its own; standard error is a pipe.
+/// `partner-api serve` with a private database. Standard error is a pipe.
 struct Serving {
     process: Child,
     address: SocketAddr,
@@ -34,7 +34,7 @@ impl Serving {
 
     fn start_with(more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // As root, PostgreSQL runs as another user, who must be able to enter.
+        // If the tests run as root, PostgreSQL runs as another user, who needs access to the folder.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let (address, internal) = (free_address(), free_address());
         let process = Command::new(env!("CARGO_BIN_EXE_partner-api"))
@@ -44,6 +44,8 @@ impl Serving {
                 &address.to_string(),
                 "--internal-listen",
                 &internal.to_string(),
+                "--inspectors-listen",
+                "127.0.0.1:0",
             ])
             .args(more)
             .arg("--data-dir")
@@ -67,11 +69,11 @@ impl Serving {
         serving
     }
 
-    /// Waits until something is so.
-    fn until(&mut self, otherwise: &str, is_so: impl Fn(&mut Self) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !is_so(self) {
-            assert!(Instant::now() < deadline, "{otherwise}");
+    /// Waits until `condition` holds; otherwise panics with `message`.
+    fn until(&mut self, message: &str, condition: impl Fn(&mut Self) -> bool) {
+        let deadline = Instant::now() + TIMEOUT;
+        while !condition(self) {
+            assert!(Instant::now() < deadline, "{message}");
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -80,7 +82,7 @@ impl Serving {
         kill(Pid::from_raw(self.process.id().try_into().unwrap()), signal).unwrap();
     }
 
-    /// Tells it to stop, and waits until it has.
+    /// Stops the service and waits until it has ended.
     fn stop(&mut self) -> ExitStatus {
         self.signal(Signal::SIGTERM);
         self.until("it does not end", |serving| {
@@ -92,7 +94,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // Where a test has failed; its database ends with it.
+        // If a test failed, the service still runs. Its database ends with it.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,26 +1,26 @@
-//! What signals do.
+//! Handling of signals.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use nix::sys::signal::Signal;
 
-use super::{PATIENCE, Serving};
+use super::{Serving, TIMEOUT};
 
-/// The status of what is answered there to a GET; none if nobody answers.
+/// Returns the status of the response to a GET, or `None` without a response.
 fn status(address: SocketAddr, path: &str) -> Option<u16> {
     let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok()?;
-    let answer = String::from_utf8_lossy(&answer);
-    answer.split(' ').nth(1)?.parse().ok()
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).ok()?;
+    let response = String::from_utf8_lossy(&response);
+    response.split(' ').nth(1)?.parse().ok()
 }
 
 /// OPS-9
 #[test]
-fn a_service_that_drains_says_so_serves_on_and_ends_at_once_when_it_is_told_again() {
+fn a_draining_service_is_not_ready_still_serves_and_stops_at_a_second_signal() {
     let mut serving = Serving::start_with(&["--drain", "1h"]);
     serving.until("it is not ready", |serving| {
         status(serving.internal, "/ready") == Some(200)
@@ -37,7 +37,7 @@ fn a_service_that_drains_says_so_serves_on_and_ends_at_once_when_it_is_told_agai
 
 /// OPS-9
 #[test]
-fn a_service_outlives_a_hangup() {
+fn sighup_does_not_stop_a_service() {
     let mut serving = Serving::start();
     for _ in 0..3 {
         serving.signal(Signal::SIGHUP);

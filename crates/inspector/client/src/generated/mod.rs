@@ -123,8 +123,8 @@ pub mod types {
                 })
         }
     }
-    /**A point's status. Left out, it is what the organization's thresholds give the number; where they give none it is
-needed.
+    /**A point's status. If it is omitted, the organization's thresholds determine it from the number. It is required if they do
+not.
 */
     #[derive(
         ::serde::Deserialize,
@@ -228,16 +228,16 @@ needed.
             value.parse()
         }
     }
-    ///An answer.
+    ///An answer to write.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct AnswerToWrite {
-        ///What the inspector saw.
+        ///The inspector's note.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub note: ::std::option::Option<AnswerToWriteNote>,
-        ///Its number, in the point's unit.
+        ///The number, in the point's unit.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub numeric_value: ::std::option::Option<super::DecimalNumber>,
-        ///A point of the form's template.
+        ///The code of a point of the form's template.
         pub point_code: AnswerToWritePointCode,
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub status_code: ::std::option::Option<AnswerStatus>,
@@ -247,7 +247,7 @@ needed.
             Default::default()
         }
     }
-    ///What the inspector saw.
+    ///The inspector's note.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct AnswerToWriteNote(::std::string::String);
@@ -301,7 +301,7 @@ needed.
                 })
         }
     }
-    ///A point of the form's template.
+    ///The code of a point of the form's template.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct AnswerToWritePointCode(::std::string::String);
@@ -358,19 +358,102 @@ needed.
                 })
         }
     }
+    ///A body type, with the known values of the partner contract.
+    #[derive(
+        ::serde::Deserialize,
+        ::serde::Serialize,
+        Clone,
+        Copy,
+        Debug,
+        Eq,
+        Hash,
+        Ord,
+        PartialEq,
+        PartialOrd
+    )]
+    pub enum BodyType {
+        #[serde(rename = "SEDAN")]
+        Sedan,
+        #[serde(rename = "HATCHBACK")]
+        Hatchback,
+        #[serde(rename = "STATION_WAGON")]
+        StationWagon,
+        #[serde(rename = "SUV")]
+        Suv,
+        #[serde(rename = "COUPE")]
+        Coupe,
+        #[serde(rename = "CABRIO")]
+        Cabrio,
+        #[serde(rename = "PICKUP")]
+        Pickup,
+        #[serde(rename = "VAN")]
+        Van,
+        #[serde(rename = "OTHER")]
+        Other,
+    }
+    impl ::std::fmt::Display for BodyType {
+        fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+            match *self {
+                Self::Sedan => f.write_str("SEDAN"),
+                Self::Hatchback => f.write_str("HATCHBACK"),
+                Self::StationWagon => f.write_str("STATION_WAGON"),
+                Self::Suv => f.write_str("SUV"),
+                Self::Coupe => f.write_str("COUPE"),
+                Self::Cabrio => f.write_str("CABRIO"),
+                Self::Pickup => f.write_str("PICKUP"),
+                Self::Van => f.write_str("VAN"),
+                Self::Other => f.write_str("OTHER"),
+            }
+        }
+    }
+    impl ::std::str::FromStr for BodyType {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            match value {
+                "SEDAN" => Ok(Self::Sedan),
+                "HATCHBACK" => Ok(Self::Hatchback),
+                "STATION_WAGON" => Ok(Self::StationWagon),
+                "SUV" => Ok(Self::Suv),
+                "COUPE" => Ok(Self::Coupe),
+                "CABRIO" => Ok(Self::Cabrio),
+                "PICKUP" => Ok(Self::Pickup),
+                "VAN" => Ok(Self::Van),
+                "OTHER" => Ok(Self::Other),
+                _ => Err("invalid value".into()),
+            }
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for BodyType {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for BodyType {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
     ///The organization's thresholds for a point. A null bound is open.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Bounds {
-        ///To here it is BORDERLINE.
+        ///The largest number that is BORDERLINE.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub borderline_max: ::std::option::Option<super::DecimalNumber>,
-        ///From here on it is BORDERLINE.
+        ///The smallest number that is BORDERLINE.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub borderline_min: ::std::option::Option<super::DecimalNumber>,
-        ///To here it is GOOD.
+        ///The largest number that is GOOD.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub good_max: ::std::option::Option<super::DecimalNumber>,
-        ///From here on it is GOOD.
+        ///The smallest number that is GOOD.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub good_min: ::std::option::Option<super::DecimalNumber>,
     }
@@ -382,15 +465,27 @@ needed.
     ///A branch.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Branch {
-        ///Its code, as devices send it.
+        ///The branch's code, as devices send it.
         pub code: ::std::string::String,
-        ///Its id.
+        ///The branch's id.
         pub id: ::uuid::Uuid,
-        ///Its name.
+        ///The branch's name.
         pub name: ::std::string::String,
     }
     impl Branch {
         pub fn builder() -> builder::Branch {
+            Default::default()
+        }
+    }
+    ///A correction of the vehicle.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct CorrectVehicle {
+        pub vehicle: VehicleData,
+        ///The version that was read.
+        pub version: ::std::num::NonZeroU64,
+    }
+    impl CorrectVehicle {
+        pub fn builder() -> builder::CorrectVehicle {
             Default::default()
         }
     }
@@ -404,28 +499,27 @@ needed.
             Default::default()
         }
     }
-    ///What went wrong.
+    ///An error.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct ErrorDetail {
-        /**What went wrong, for programs. Treat an unknown one by the response's status.
+        /**The error code, for programs. Treat an unknown code according to the status of the response.
 */
         pub code: ::std::string::String,
-        /**Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them
-`field`. Absent where `field` is.
+        /**All invalid fields of the body or of the query, at most 20. The first one is `field`. Absent if `field` is absent.
 */
         #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub details: ::std::vec::Vec<InvalidField>,
-        /**The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such
-as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a
-header. Absent where no one place is to blame.
+        /**The invalid field, which is the first one of `details`: a JSON pointer into the body (RFC 6901, such as
+`/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a header. Absent
+if no single field is invalid.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub field: ::std::option::Option<::std::string::String>,
-        /**What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a
-place of the request is wrong it begins with its name.
+        /**The problem and its remedy, in English, for people. Do not parse it; its wording may change. If a field of the request
+is invalid, the message begins with the field's name.
 */
         pub message: ::std::string::String,
-        ///Id of the request, the same as in the header `X-Request-Id`.
+        ///The id of the request, as in the header `X-Request-Id`.
         pub request_id: ::std::string::String,
     }
     impl ErrorDetail {
@@ -433,12 +527,16 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///Answers to write.
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    ///Answers to write and to clear, and the note on the form. Members that are omitted change nothing.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, Default)]
     pub struct FillForm {
-        ///The answers; each point once.
+        ///The answers. Each point appears once.
+        #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub answers: ::std::vec::Vec<AnswerToWrite>,
-        ///What is to be said of the whole form.
+        ///The codes of points whose answers are removed, before those in `answers` are written.
+        #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
+        pub clear: ::std::vec::Vec<FillFormClearItem>,
+        ///The note on the whole form.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub general_note: ::std::option::Option<FillFormGeneralNote>,
     }
@@ -447,7 +545,64 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///What is to be said of the whole form.
+    ///`FillFormClearItem`
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct FillFormClearItem(::std::string::String);
+    impl ::std::ops::Deref for FillFormClearItem {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<FillFormClearItem> for ::std::string::String {
+        fn from(value: FillFormClearItem) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for FillFormClearItem {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            if value.chars().count() > 64usize {
+                return Err("longer than 64 characters".into());
+            }
+            if value.chars().count() < 1usize {
+                return Err("shorter than 1 characters".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for FillFormClearItem {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for FillFormClearItem {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for FillFormClearItem {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    ///The note on the whole form.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct FillFormGeneralNote(::std::string::String);
@@ -561,15 +716,15 @@ place of the request is wrong it begins with its name.
     ///A form.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Form {
-        ///What is said of the whole form.
+        ///The note on the whole form.
         pub general_note: ::std::string::String,
-        ///Whether devices write into it.
+        ///Whether devices write to the form.
         pub is_test_line: bool,
-        ///Its template's name.
+        ///The template's name.
         pub name: ::std::string::String,
-        ///All points of the template, answered or not, in order.
+        ///All points of the template in order, with and without an answer.
         pub points: ::std::vec::Vec<Point>,
-        ///Its template's code.
+        ///The template's code.
         pub template_code: ::std::string::String,
     }
     impl Form {
@@ -577,13 +732,84 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///A place of a request that is wrong, and what is wrong there.
+    ///A fuel, with the known values of the partner contract.
+    #[derive(
+        ::serde::Deserialize,
+        ::serde::Serialize,
+        Clone,
+        Copy,
+        Debug,
+        Eq,
+        Hash,
+        Ord,
+        PartialEq,
+        PartialOrd
+    )]
+    pub enum FuelType {
+        #[serde(rename = "GASOLINE")]
+        Gasoline,
+        #[serde(rename = "DIESEL")]
+        Diesel,
+        #[serde(rename = "LPG")]
+        Lpg,
+        #[serde(rename = "HYBRID")]
+        Hybrid,
+        #[serde(rename = "ELECTRIC")]
+        Electric,
+        #[serde(rename = "OTHER")]
+        Other,
+    }
+    impl ::std::fmt::Display for FuelType {
+        fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+            match *self {
+                Self::Gasoline => f.write_str("GASOLINE"),
+                Self::Diesel => f.write_str("DIESEL"),
+                Self::Lpg => f.write_str("LPG"),
+                Self::Hybrid => f.write_str("HYBRID"),
+                Self::Electric => f.write_str("ELECTRIC"),
+                Self::Other => f.write_str("OTHER"),
+            }
+        }
+    }
+    impl ::std::str::FromStr for FuelType {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            match value {
+                "GASOLINE" => Ok(Self::Gasoline),
+                "DIESEL" => Ok(Self::Diesel),
+                "LPG" => Ok(Self::Lpg),
+                "HYBRID" => Ok(Self::Hybrid),
+                "ELECTRIC" => Ok(Self::Electric),
+                "OTHER" => Ok(Self::Other),
+                _ => Err("invalid value".into()),
+            }
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for FuelType {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for FuelType {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    ///An invalid field of a request, and its problem.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct InvalidField {
         /**A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.
 */
         pub field: ::std::string::String,
-        ///What is wrong there and what would be right, for people. Do not parse it.
+        ///The problem and its remedy, for people. Do not parse it.
         pub message: ::std::string::String,
     }
     impl InvalidField {
@@ -648,10 +874,67 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///A move to another status.
+    ///`ListOpenReportsSearch`
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct ListOpenReportsSearch(::std::string::String);
+    impl ::std::ops::Deref for ListOpenReportsSearch {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<ListOpenReportsSearch> for ::std::string::String {
+        fn from(value: ListOpenReportsSearch) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for ListOpenReportsSearch {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            if value.chars().count() > 60usize {
+                return Err("longer than 60 characters".into());
+            }
+            if value.chars().count() < 2usize {
+                return Err("shorter than 2 characters".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for ListOpenReportsSearch {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for ListOpenReportsSearch {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for ListOpenReportsSearch {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    ///A transition to another status.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct MoveReport {
-        ///Why; needed for a revision and for a cancellation.
+        ///The reason. Required for a revision, an archiving and a cancellation.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub reason: ::std::option::Option<MoveReportReason>,
         pub to: ReportStatus,
@@ -663,7 +946,7 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///Why; needed for a revision and for a cancellation.
+    ///The reason. Required for a revision, an archiving and a cancellation.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct MoveReportReason(::std::string::String);
@@ -720,18 +1003,21 @@ place of the request is wrong it begins with its name.
     ///A report to open.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct OpenReport {
-        ///Its price, in lira.
+        ///The price of the package, in lira.
         pub base_price: ::rust_decimal::Decimal,
-        ///A branch of the inspector's.
+        ///The id of one of the inspector's branches.
         pub branch_id: ::uuid::Uuid,
-        ///The id that the report is to have, made by the client; sent again with the same id, nothing is opened twice.
+        ///Whether to open the report although another one is open for the plate at the branch.
+        #[serde(default)]
+        pub even_if_open: bool,
+        ///The id of the new report, generated by the client. A retry with the same id does not open a second report.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub id: ::std::option::Option<::uuid::Uuid>,
-        ///What the odometer shows, in km.
+        ///The reading of the odometer, in km.
         pub mileage_km: i32,
-        ///What was sold.
+        ///The name of the inspection package.
         pub package_name: OpenReportPackageName,
-        ///The plate, however it is written.
+        ///The plate, in any notation.
         pub plate: OpenReportPlate,
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub vehicle: ::std::option::Option<VehicleData>,
@@ -744,20 +1030,20 @@ place of the request is wrong it begins with its name.
     ///A report in the list.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct OpenReportLine {
-        ///Its branch.
+        ///The id of the report's branch.
         pub branch_id: ::uuid::Uuid,
-        ///When it was opened.
+        ///The time at which the report was opened.
         pub created_at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///Its id.
+        ///The report's id.
         pub id: ::uuid::Uuid,
-        ///The plate under which it was opened.
+        ///The plate under which the report was opened.
         pub plate: ::std::string::String,
-        ///Its number.
+        ///The report's number.
         pub report_number: ::std::string::String,
         pub status: ReportStatus,
-        ///Brand, model and year.
+        ///The vehicle's make, model and year.
         pub vehicle: ::std::string::String,
-        ///Measurements that wait for its plate at its branch.
+        ///The number of pending measurements for the report's plate at its branch.
         pub waiting: i32,
     }
     impl OpenReportLine {
@@ -777,7 +1063,7 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///What was sold.
+    ///The name of the inspection package.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct OpenReportPackageName(::std::string::String);
@@ -834,7 +1120,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///The plate, however it is written.
+    ///The plate, in any notation.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct OpenReportPlate(::std::string::String);
@@ -891,7 +1177,32 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///A status that partners do not see.
+    ///A new order of the photos.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct OrderPhotos {
+        ///The ids of all photos of the report, in their new order.
+        pub photo_ids: ::std::vec::Vec<::uuid::Uuid>,
+        ///The version that was read.
+        pub version: ::std::num::NonZeroU64,
+    }
+    impl OrderPhotos {
+        pub fn builder() -> builder::OrderPhotos {
+            Default::default()
+        }
+    }
+    ///The position of the next page.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct Page {
+        ///The cursor of the next page; null on the last one.
+        #[serde(deserialize_with = "::std::option::Option::deserialize")]
+        pub next_cursor: ::std::option::Option<::std::string::String>,
+    }
+    impl Page {
+        pub fn builder() -> builder::Page {
+            Default::default()
+        }
+    }
+    ///A payment method, with the known values of the partner contract.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -904,41 +1215,37 @@ place of the request is wrong it begins with its name.
         PartialEq,
         PartialOrd
     )]
-    pub enum OpenStatus {
-        #[serde(rename = "DRAFT")]
-        Draft,
-        #[serde(rename = "IN_REVIEW")]
-        InReview,
-        #[serde(rename = "REVISION_REQUESTED")]
-        RevisionRequested,
-        #[serde(rename = "CANCEL_REQUESTED")]
-        CancelRequested,
+    pub enum PaymentType {
+        #[serde(rename = "CASH")]
+        Cash,
+        #[serde(rename = "CARD")]
+        Card,
+        #[serde(rename = "TRANSFER")]
+        Transfer,
     }
-    impl ::std::fmt::Display for OpenStatus {
+    impl ::std::fmt::Display for PaymentType {
         fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             match *self {
-                Self::Draft => f.write_str("DRAFT"),
-                Self::InReview => f.write_str("IN_REVIEW"),
-                Self::RevisionRequested => f.write_str("REVISION_REQUESTED"),
-                Self::CancelRequested => f.write_str("CANCEL_REQUESTED"),
+                Self::Cash => f.write_str("CASH"),
+                Self::Card => f.write_str("CARD"),
+                Self::Transfer => f.write_str("TRANSFER"),
             }
         }
     }
-    impl ::std::str::FromStr for OpenStatus {
+    impl ::std::str::FromStr for PaymentType {
         type Err = self::error::ConversionError;
         fn from_str(
             value: &str,
         ) -> ::std::result::Result<Self, self::error::ConversionError> {
             match value {
-                "DRAFT" => Ok(Self::Draft),
-                "IN_REVIEW" => Ok(Self::InReview),
-                "REVISION_REQUESTED" => Ok(Self::RevisionRequested),
-                "CANCEL_REQUESTED" => Ok(Self::CancelRequested),
+                "CASH" => Ok(Self::Cash),
+                "CARD" => Ok(Self::Card),
+                "TRANSFER" => Ok(Self::Transfer),
                 _ => Err("invalid value".into()),
             }
         }
     }
-    impl ::std::convert::TryFrom<&str> for OpenStatus {
+    impl ::std::convert::TryFrom<&str> for PaymentType {
         type Error = self::error::ConversionError;
         fn try_from(
             value: &str,
@@ -946,7 +1253,7 @@ place of the request is wrong it begins with its name.
             value.parse()
         }
     }
-    impl ::std::convert::TryFrom<::std::string::String> for OpenStatus {
+    impl ::std::convert::TryFrom<::std::string::String> for PaymentType {
         type Error = self::error::ConversionError;
         fn try_from(
             value: ::std::string::String,
@@ -954,49 +1261,24 @@ place of the request is wrong it begins with its name.
             value.parse()
         }
     }
-    ///An order of photos.
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct OrderPhotos {
-        ///All photos of the report, in their new order.
-        pub photo_ids: ::std::vec::Vec<::uuid::Uuid>,
-        ///The version that was read.
-        pub version: ::std::num::NonZeroU64,
-    }
-    impl OrderPhotos {
-        pub fn builder() -> builder::OrderPhotos {
-            Default::default()
-        }
-    }
-    ///Where the page ends.
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct Page {
-        ///For the next page; null on the last.
-        #[serde(deserialize_with = "::std::option::Option::deserialize")]
-        pub next_cursor: ::std::option::Option<::std::string::String>,
-    }
-    impl Page {
-        pub fn builder() -> builder::Page {
-            Default::default()
-        }
-    }
     ///A photo.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Photo {
-        ///What stands below it.
+        ///The caption.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub caption: ::std::option::Option<::std::string::String>,
-        ///Its id.
+        ///The photo's id.
         pub id: ::uuid::Uuid,
-        ///Whether partners see it once the report is published.
+        ///Whether partners see the photo after the report is published.
         pub is_shown: bool,
-        ///What it shows; those of other hands may be others than `PhotoKind` has.
+        ///The kind of photo. Imported photos may have other kinds than those of `PhotoKind`.
         pub kind: ::std::string::String,
-        ///The point that it shows.
+        ///The code of the point that the photo shows.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub point_code: ::std::option::Option<::std::string::String>,
-        ///Where its small version is, for 15 minutes.
+        ///A link to the thumbnail, valid for 15 minutes.
         pub thumb_url: ::std::string::String,
-        ///Where it is, for 15 minutes.
+        ///A link to the photo, valid for 15 minutes.
         pub url: ::std::string::String,
     }
     impl Photo {
@@ -1004,7 +1286,7 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///What a photo shows. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.
+    ///The kind of photo. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -1088,26 +1370,30 @@ place of the request is wrong it begins with its name.
     pub struct Point {
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub bounds: ::std::option::Option<Bounds>,
-        ///Its code.
+        ///The point's code.
         pub code: ::std::string::String,
-        ///Its name.
+        ///Whether the report is published only if the point has an answer.
+        pub is_required: bool,
+        ///The point's name.
         pub name: ::std::string::String,
-        ///What the inspector saw.
+        ///The inspector's note.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub note: ::std::option::Option<::std::string::String>,
-        ///Its number.
+        ///The number.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub numeric_value: ::std::option::Option<super::DecimalNumber>,
-        ///Its status; null while it is unanswered.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub replaced: ::std::option::Option<ReplacedAnswer>,
+        ///The status; null without an answer.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub status_code: ::std::option::Option<::std::string::String>,
-        ///The unit of its number.
+        ///The unit of the number.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub unit: ::std::option::Option<::std::string::String>,
-        ///When.
+        ///The time at which the answer was written.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub written_at: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
-        ///Who wrote it, a person or a device.
+        ///The author of the answer, a person or a device.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub written_by: ::std::option::Option<::std::string::String>,
     }
@@ -1116,22 +1402,22 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///What it costs.
+    ///The price of the inspection.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Pricing {
-        ///Before the discount.
+        ///The price before the discount.
         pub base_price: ::rust_decimal::Decimal,
-        ///ISO 4217.
+        ///The currency, as an ISO 4217 code.
         pub currency: ::std::string::String,
-        ///What it is called.
+        ///The name of the discount.
         pub discount_name: ::std::string::String,
-        ///The discount.
+        ///The discount in percent.
         pub discount_percent: ::rust_decimal::Decimal,
-        ///Computed.
+        ///The price after the discount, which the service computes.
         pub final_price: ::rust_decimal::Decimal,
-        ///What was sold.
+        ///The name of the inspection package.
         pub package_name: ::std::string::String,
-        ///How it was paid.
+        ///The payment method.
         pub payment_type: ::std::string::String,
     }
     impl Pricing {
@@ -1139,7 +1425,94 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///A report as it is being written.
+    ///A published PDF.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct PublishedPdf {
+        ///The time at which it was rendered.
+        pub published_at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The SHA-256 of the file, in hexadecimal.
+        pub sha256: PublishedPdfSha256,
+    }
+    impl PublishedPdf {
+        pub fn builder() -> builder::PublishedPdf {
+            Default::default()
+        }
+    }
+    ///The SHA-256 of the file, in hexadecimal.
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct PublishedPdfSha256(::std::string::String);
+    impl ::std::ops::Deref for PublishedPdfSha256 {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<PublishedPdfSha256> for ::std::string::String {
+        fn from(value: PublishedPdfSha256) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for PublishedPdfSha256 {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
+            { ::regress::Regex::new("^[0-9a-f]{64}$").unwrap() });
+            if PATTERN.find(value).is_none() {
+                return Err("doesn't match pattern \"^[0-9a-f]{64}$\"".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for PublishedPdfSha256 {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for PublishedPdfSha256 {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for PublishedPdfSha256 {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    ///The inspector's answer that a device replaced. Absent if the current answer is not a device's, or replaced none.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct ReplacedAnswer {
+        ///The number.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub numeric_value: ::std::option::Option<super::DecimalNumber>,
+        ///The status.
+        pub status_code: ::std::string::String,
+        ///The time at which the inspector wrote it.
+        pub written_at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The inspector.
+        pub written_by: ::std::string::String,
+    }
+    impl ReplacedAnswer {
+        pub fn builder() -> builder::ReplacedAnswer {
+            Default::default()
+        }
+    }
+    ///The response with a report.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Report {
         pub data: ReportData,
@@ -1149,53 +1522,59 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///A report.
+    ///A report while it is edited.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct ReportData {
-        ///Its branch.
+        ///The id of the report's branch.
         pub branch_id: ::uuid::Uuid,
-        ///When it was opened.
+        ///The time at which the report was opened.
         pub created_at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///Its forms, in the order of their templates.
+        ///The forms, in the order of their templates.
         pub forms: ::std::vec::Vec<Form>,
-        ///Its id.
+        ///The report's id.
         pub id: ::uuid::Uuid,
-        ///The statuses that it may be moved to now.
+        ///The statuses to which the report can be moved now.
         pub may_become: ::std::vec::Vec<ReportStatus>,
-        ///What the odometer showed.
+        ///The reading of the odometer, in km.
         pub mileage_km: i32,
-        ///Its score; null until it is published.
+        ///The score; null until the report is published.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub overall_score: ::std::option::Option<i32>,
-        ///SHA-256 of the bytes of its PDF that is served, in hexadecimal; null until it is drawn, a moment after it is published.
+        ///The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub pdf_sha256: ::std::option::Option<ReportDataPdfSha256>,
-        ///Its photos, in order.
+        ///The photos, in order.
         pub photos: ::std::vec::Vec<Photo>,
-        ///The plate under which it was opened.
+        ///The plate under which the report was opened.
         pub plate: ::std::string::String,
         pub pricing: Pricing,
-        ///The name of its public page; null until it is published.
+        ///The name of the report's public page; null until the report is published.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub public_slug: ::std::option::Option<::std::string::String>,
-        ///When it was published first.
+        ///The time of the first publication.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub published_at: ::std::option::Option<
             ::chrono::DateTime<::chrono::offset::Utc>,
         >,
-        ///What the inspector advises.
+        ///All PDFs of the report that were ever published, the oldest first.
+        pub published_pdfs: ::std::vec::Vec<PublishedPdf>,
+        ///The recommendation.
         pub recommendation: ::std::string::String,
-        ///Its number.
+        ///The report's number.
         pub report_number: ::std::string::String,
+        /**The measurements that `undo_measurement` can make pending again, the one that was settled last first: those that were
+applied to the report, and those that an inspector discarded for its plate at its branch since it was opened.
+*/
+        pub settled: ::std::vec::Vec<SettledMeasurement>,
         pub status: ReportStatus,
-        ///The inspector's overall text.
+        ///The overall assessment.
         pub summary: ::std::string::String,
-        ///How it came to its status, the oldest first.
+        ///The report's transitions, the oldest first.
         pub transitions: ::std::vec::Vec<Transition>,
         pub vehicle: Vehicle,
-        ///Grows with every change.
+        ///The report's version, which grows with every change.
         pub version: ::std::num::NonZeroU64,
-        ///Measurements that wait for its plate at its branch, the newest first.
+        ///The pending measurements for the report's plate at its branch, the one that was measured last first.
         pub waiting: ::std::vec::Vec<WaitingMeasurement>,
     }
     impl ReportData {
@@ -1203,7 +1582,7 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///SHA-256 of the bytes of its PDF that is served, in hexadecimal; null until it is drawn, a moment after it is published.
+    ///The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct ReportDataPdfSha256(::std::string::String);
@@ -1259,7 +1638,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///Any status of a report.
+    ///A status of a report.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -1287,6 +1666,8 @@ place of the request is wrong it begins with its name.
         Archived,
         #[serde(rename = "CANCELLED")]
         Cancelled,
+        #[serde(rename = "DISCARDED")]
+        Discarded,
     }
     impl ::std::fmt::Display for ReportStatus {
         fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
@@ -1298,6 +1679,7 @@ place of the request is wrong it begins with its name.
                 Self::Published => f.write_str("PUBLISHED"),
                 Self::Archived => f.write_str("ARCHIVED"),
                 Self::Cancelled => f.write_str("CANCELLED"),
+                Self::Discarded => f.write_str("DISCARDED"),
             }
         }
     }
@@ -1314,6 +1696,7 @@ place of the request is wrong it begins with its name.
                 "PUBLISHED" => Ok(Self::Published),
                 "ARCHIVED" => Ok(Self::Archived),
                 "CANCELLED" => Ok(Self::Cancelled),
+                "DISCARDED" => Ok(Self::Discarded),
                 _ => Err("invalid value".into()),
             }
         }
@@ -1334,7 +1717,7 @@ place of the request is wrong it begins with its name.
             value.parse()
         }
     }
-    ///A session.
+    ///The response with a session.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Session {
         pub data: SessionData,
@@ -1344,16 +1727,16 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///Who is signed in.
+    ///A session: the inspector, their branches, and the CSRF token.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SessionData {
         ///The branches that the token is bound to.
         pub branches: ::std::vec::Vec<Branch>,
-        ///For `X-CSRF-Token` of every request that changes something.
+        ///The value of `X-CSRF-Token` for every request that changes something.
         pub csrf_token: ::std::string::String,
-        ///When the session ends at the latest.
+        ///The latest time at which the session ends.
         pub ends_at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///The inspector's name, which stands in reports and histories.
+        ///The inspector's name, which appears in reports and histories.
         pub inspector: ::std::string::String,
     }
     impl SessionData {
@@ -1361,10 +1744,33 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///A token.
+    ///A measurement that was applied or discarded.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct SettledMeasurement {
+        ///The device's serial number.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub device_serial: ::std::option::Option<::std::string::String>,
+        ///The measurement's id.
+        pub id: ::uuid::Uuid,
+        ///Whether it was applied, not discarded.
+        pub is_applied: bool,
+        ///The time of the measurement.
+        pub measured_at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The time at which it was applied or discarded.
+        pub settled_at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The inspector; null if it was applied when it arrived.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub settled_by: ::std::option::Option<::std::string::String>,
+    }
+    impl SettledMeasurement {
+        pub fn builder() -> builder::SettledMeasurement {
+            Default::default()
+        }
+    }
+    ///A sign-in with a token.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SignIn {
-        ///As the operator handed it over.
+        ///The token that the operator handed over.
         pub token: SignInToken,
     }
     impl SignIn {
@@ -1372,7 +1778,7 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///As the operator handed it over.
+    ///The token that the operator handed over.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct SignInToken(::std::string::String);
@@ -1429,17 +1835,17 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///A move from one status to another.
+    ///A transition from one status to another.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Transition {
-        ///When.
+        ///The time of the transition.
         pub at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///Who moved it.
+        ///The inspector who moved the report.
         pub by: ::std::string::String,
-        ///The status before; null for the opening.
+        ///The previous status; null for the opening.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub from: ::std::option::Option<::std::string::String>,
-        ///Why, where it was said.
+        ///The reason, if one was given.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub reason: ::std::option::Option<::std::string::String>,
         pub to: ReportStatus,
@@ -1449,28 +1855,161 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///What of a report is to be changed.
+    ///A transmission, with the known values of the partner contract.
+    #[derive(
+        ::serde::Deserialize,
+        ::serde::Serialize,
+        Clone,
+        Copy,
+        Debug,
+        Eq,
+        Hash,
+        Ord,
+        PartialEq,
+        PartialOrd
+    )]
+    pub enum Transmission {
+        #[serde(rename = "MANUAL")]
+        Manual,
+        #[serde(rename = "AUTOMATIC")]
+        Automatic,
+        #[serde(rename = "SEMI_AUTOMATIC")]
+        SemiAutomatic,
+        #[serde(rename = "OTHER")]
+        Other,
+    }
+    impl ::std::fmt::Display for Transmission {
+        fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+            match *self {
+                Self::Manual => f.write_str("MANUAL"),
+                Self::Automatic => f.write_str("AUTOMATIC"),
+                Self::SemiAutomatic => f.write_str("SEMI_AUTOMATIC"),
+                Self::Other => f.write_str("OTHER"),
+            }
+        }
+    }
+    impl ::std::str::FromStr for Transmission {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            match value {
+                "MANUAL" => Ok(Self::Manual),
+                "AUTOMATIC" => Ok(Self::Automatic),
+                "SEMI_AUTOMATIC" => Ok(Self::SemiAutomatic),
+                "OTHER" => Ok(Self::Other),
+                _ => Err("invalid value".into()),
+            }
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for Transmission {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for Transmission {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    ///Changes of a photo.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, Default)]
+    pub struct UpdatePhoto {
+        ///The caption. An empty text removes it.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub caption: ::std::option::Option<UpdatePhotoCaption>,
+        ///Whether partners see the photo after the report is published, unless its kind is never shown.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub is_shown: ::std::option::Option<bool>,
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub kind: ::std::option::Option<PhotoKind>,
+    }
+    impl UpdatePhoto {
+        pub fn builder() -> builder::UpdatePhoto {
+            Default::default()
+        }
+    }
+    ///The caption. An empty text removes it.
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct UpdatePhotoCaption(::std::string::String);
+    impl ::std::ops::Deref for UpdatePhotoCaption {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<UpdatePhotoCaption> for ::std::string::String {
+        fn from(value: UpdatePhotoCaption) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for UpdatePhotoCaption {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            if value.chars().count() > 300usize {
+                return Err("longer than 300 characters".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for UpdatePhotoCaption {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for UpdatePhotoCaption {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for UpdatePhotoCaption {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    ///Changes of a report.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct UpdateReport {
         ///The price before the discount.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub base_price: ::std::option::Option<::rust_decimal::Decimal>,
-        ///What the discount is called.
+        ///The name of the discount.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub discount_name: ::std::option::Option<UpdateReportDiscountName>,
-        ///The discount, 0.00 to 100.00.
+        ///The discount in percent, from 0.00 to 100.00.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub discount_percent: ::std::option::Option<::rust_decimal::Decimal>,
-        ///What the odometer shows, in km.
+        ///The reading of the odometer, in km.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub mileage_km: ::std::option::Option<i32>,
-        ///CASH, CARD or TRANSFER.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
-        pub payment_type: ::std::option::Option<UpdateReportPaymentType>,
-        ///What the inspector advises.
+        pub payment_type: ::std::option::Option<PaymentType>,
+        ///The recommendation.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub recommendation: ::std::option::Option<UpdateReportRecommendation>,
-        ///The inspector's overall text.
+        ///The overall assessment.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub summary: ::std::option::Option<UpdateReportSummary>,
         ///The version that was read.
@@ -1481,7 +2020,7 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///What the discount is called.
+    ///The name of the discount.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct UpdateReportDiscountName(::std::string::String);
@@ -1535,64 +2074,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///CASH, CARD or TRANSFER.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct UpdateReportPaymentType(::std::string::String);
-    impl ::std::ops::Deref for UpdateReportPaymentType {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<UpdateReportPaymentType> for ::std::string::String {
-        fn from(value: UpdateReportPaymentType) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for UpdateReportPaymentType {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            if value.chars().count() > 30usize {
-                return Err("longer than 30 characters".into());
-            }
-            if value.chars().count() < 1usize {
-                return Err("shorter than 1 characters".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for UpdateReportPaymentType {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for UpdateReportPaymentType {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for UpdateReportPaymentType {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
-        }
-    }
-    ///What the inspector advises.
+    ///The recommendation.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct UpdateReportRecommendation(::std::string::String);
@@ -1646,7 +2128,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///The inspector's overall text.
+    ///The overall assessment.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct UpdateReportSummary(::std::string::String);
@@ -1703,16 +2185,25 @@ place of the request is wrong it begins with its name.
     ///A vehicle.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Vehicle {
-        ///Its brand.
+        ///The make.
         pub brand: ::std::string::String,
-        ///The registered power in HP.
+        ///The color.
+        pub color: ::std::string::String,
+        ///The registered power, in HP.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub factory_power_hp: ::std::option::Option<::rust_decimal::Decimal>,
-        ///Its model.
+        ///The fuel.
+        pub fuel_type: ::std::string::String,
+        ///The model.
         pub model: ::std::string::String,
-        ///Its plate today.
+        ///The vehicle's current plate.
         pub plate: ::std::string::String,
-        ///Its chassis number.
+        ///The transmission.
+        pub transmission: ::std::string::String,
+        ///The body type.
+        #[serde(rename = "type")]
+        pub type_: ::std::string::String,
+        ///The vehicle identification number (VIN).
         pub vin: ::std::string::String,
         ///The model year.
         pub year: i32,
@@ -1722,26 +2213,23 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///A vehicle that is not known yet.
+    ///The data of a vehicle.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct VehicleData {
-        ///Its brand.
+        ///The make.
         pub brand: VehicleDataBrand,
-        ///Its color.
+        ///The color.
         pub color: VehicleDataColor,
-        ///The registered power in HP; without it no DYNO_RATIO is computed.
+        ///The registered power, in HP. Without it, DYNO_RATIO is not computed.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub factory_power_hp: ::std::option::Option<::rust_decimal::Decimal>,
-        ///Such as GASOLINE.
-        pub fuel_type: VehicleDataFuelType,
-        ///Its model.
+        pub fuel_type: FuelType,
+        ///The model.
         pub model: VehicleDataModel,
-        ///Such as MANUAL.
-        pub transmission: VehicleDataTransmission,
-        ///The body's type, such as SEDAN.
+        pub transmission: Transmission,
         #[serde(rename = "type")]
-        pub type_: VehicleDataType,
-        ///The chassis number.
+        pub type_: BodyType,
+        ///The vehicle identification number (VIN).
         pub vin: VehicleDataVin,
         ///The model year.
         pub year: i32,
@@ -1751,7 +2239,7 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///Its brand.
+    ///The make.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct VehicleDataBrand(::std::string::String);
@@ -1808,7 +2296,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///Its color.
+    ///The color.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct VehicleDataColor(::std::string::String);
@@ -1865,64 +2353,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///Such as GASOLINE.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct VehicleDataFuelType(::std::string::String);
-    impl ::std::ops::Deref for VehicleDataFuelType {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<VehicleDataFuelType> for ::std::string::String {
-        fn from(value: VehicleDataFuelType) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for VehicleDataFuelType {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            if value.chars().count() > 30usize {
-                return Err("longer than 30 characters".into());
-            }
-            if value.chars().count() < 1usize {
-                return Err("shorter than 1 characters".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for VehicleDataFuelType {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for VehicleDataFuelType {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for VehicleDataFuelType {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
-        }
-    }
-    ///Its model.
+    ///The model.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct VehicleDataModel(::std::string::String);
@@ -1979,121 +2410,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///Such as MANUAL.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct VehicleDataTransmission(::std::string::String);
-    impl ::std::ops::Deref for VehicleDataTransmission {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<VehicleDataTransmission> for ::std::string::String {
-        fn from(value: VehicleDataTransmission) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for VehicleDataTransmission {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            if value.chars().count() > 30usize {
-                return Err("longer than 30 characters".into());
-            }
-            if value.chars().count() < 1usize {
-                return Err("shorter than 1 characters".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for VehicleDataTransmission {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for VehicleDataTransmission {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for VehicleDataTransmission {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
-        }
-    }
-    ///The body's type, such as SEDAN.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct VehicleDataType(::std::string::String);
-    impl ::std::ops::Deref for VehicleDataType {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<VehicleDataType> for ::std::string::String {
-        fn from(value: VehicleDataType) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for VehicleDataType {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            if value.chars().count() > 30usize {
-                return Err("longer than 30 characters".into());
-            }
-            if value.chars().count() < 1usize {
-                return Err("shorter than 1 characters".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for VehicleDataType {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for VehicleDataType {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for VehicleDataType {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
-        }
-    }
-    ///The chassis number.
+    ///The vehicle identification number (VIN).
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct VehicleDataVin(::std::string::String);
@@ -2149,22 +2466,22 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///A measurement that waits for the report's plate at its branch.
+    ///A pending measurement for the report's plate at its branch.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct WaitingMeasurement {
-        ///The device that measured.
+        ///The device's serial number.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub device_serial: ::std::option::Option<::std::string::String>,
-        ///Its id.
+        ///The measurement's id.
         pub id: ::uuid::Uuid,
-        ///When it was measured, as the device says; else when it arrived.
+        ///The time of the measurement as the device reported it, or the time at which it arrived.
         pub measured_at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///Who sent it.
+        ///The partner that sent the measurement.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub partner: ::std::option::Option<::std::string::String>,
-        ///When it arrived.
+        ///The time at which the measurement arrived.
         pub received_at: ::chrono::DateTime<::chrono::offset::Utc>,
-        ///What it holds, and what would become of each.
+        ///The values, each with the result of applying it.
         pub values: ::std::vec::Vec<WaitingValue>,
     }
     impl WaitingMeasurement {
@@ -2172,20 +2489,20 @@ place of the request is wrong it begins with its name.
             Default::default()
         }
     }
-    ///A value of a measurement that waits.
+    ///A value of a pending measurement.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct WaitingValue {
         ///The point's code.
         pub code: ::std::string::String,
-        ///Why it would be skipped.
+        ///The reason for which the value would be skipped.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub skipped_for: ::std::option::Option<::std::string::String>,
-        ///The value that the report has now.
+        ///The current value in the report.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub today: ::std::option::Option<super::DecimalNumber>,
         ///The value.
         pub value: super::DecimalNumber,
-        ///The status that it would get; null for one that would be skipped.
+        ///The status that the value would get; null if it would be skipped.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub would_be: ::std::option::Option<::std::string::String>,
     }
@@ -2493,6 +2810,67 @@ place of the request is wrong it begins with its name.
             }
         }
         #[derive(Clone, Debug)]
+        pub struct CorrectVehicle {
+            vehicle: ::std::result::Result<super::VehicleData, ::std::string::String>,
+            version: ::std::result::Result<
+                ::std::num::NonZeroU64,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for CorrectVehicle {
+            fn default() -> Self {
+                Self {
+                    vehicle: Err("no value supplied for vehicle".to_string()),
+                    version: Err("no value supplied for version".to_string()),
+                }
+            }
+        }
+        impl CorrectVehicle {
+            pub fn vehicle<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<super::VehicleData>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.vehicle = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for vehicle: {e}")
+                    });
+                self
+            }
+            pub fn version<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::num::NonZeroU64>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.version = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for version: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<CorrectVehicle> for super::CorrectVehicle {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: CorrectVehicle,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    vehicle: value.vehicle?,
+                    version: value.version?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::CorrectVehicle> for CorrectVehicle {
+            fn from(value: super::CorrectVehicle) -> Self {
+                Self {
+                    vehicle: Ok(value.vehicle),
+                    version: Ok(value.version),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
         pub struct Error {
             error: ::std::result::Result<super::ErrorDetail, ::std::string::String>,
         }
@@ -2651,6 +3029,10 @@ place of the request is wrong it begins with its name.
                 ::std::vec::Vec<super::AnswerToWrite>,
                 ::std::string::String,
             >,
+            clear: ::std::result::Result<
+                ::std::vec::Vec<super::FillFormClearItem>,
+                ::std::string::String,
+            >,
             general_note: ::std::result::Result<
                 ::std::option::Option<super::FillFormGeneralNote>,
                 ::std::string::String,
@@ -2659,7 +3041,8 @@ place of the request is wrong it begins with its name.
         impl ::std::default::Default for FillForm {
             fn default() -> Self {
                 Self {
-                    answers: Err("no value supplied for answers".to_string()),
+                    answers: Ok(Default::default()),
+                    clear: Ok(Default::default()),
                     general_note: Ok(Default::default()),
                 }
             }
@@ -2674,6 +3057,18 @@ place of the request is wrong it begins with its name.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for answers: {e}")
+                    });
+                self
+            }
+            pub fn clear<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::FillFormClearItem>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.clear = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for clear: {e}")
                     });
                 self
             }
@@ -2699,6 +3094,7 @@ place of the request is wrong it begins with its name.
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
                     answers: value.answers?,
+                    clear: value.clear?,
                     general_note: value.general_note?,
                 })
             }
@@ -2707,6 +3103,7 @@ place of the request is wrong it begins with its name.
             fn from(value: super::FillForm) -> Self {
                 Self {
                     answers: Ok(value.answers),
+                    clear: Ok(value.clear),
                     general_note: Ok(value.general_note),
                 }
             }
@@ -2971,6 +3368,7 @@ place of the request is wrong it begins with its name.
                 ::std::string::String,
             >,
             branch_id: ::std::result::Result<::uuid::Uuid, ::std::string::String>,
+            even_if_open: ::std::result::Result<bool, ::std::string::String>,
             id: ::std::result::Result<
                 ::std::option::Option<::uuid::Uuid>,
                 ::std::string::String,
@@ -2991,6 +3389,7 @@ place of the request is wrong it begins with its name.
                 Self {
                     base_price: Err("no value supplied for base_price".to_string()),
                     branch_id: Err("no value supplied for branch_id".to_string()),
+                    even_if_open: Ok(Default::default()),
                     id: Ok(Default::default()),
                     mileage_km: Err("no value supplied for mileage_km".to_string()),
                     package_name: Err("no value supplied for package_name".to_string()),
@@ -3021,6 +3420,18 @@ place of the request is wrong it begins with its name.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for branch_id: {e}")
+                    });
+                self
+            }
+            pub fn even_if_open<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.even_if_open = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for even_if_open: {e}")
                     });
                 self
             }
@@ -3091,6 +3502,7 @@ place of the request is wrong it begins with its name.
                 Ok(Self {
                     base_price: value.base_price?,
                     branch_id: value.branch_id?,
+                    even_if_open: value.even_if_open?,
                     id: value.id?,
                     mileage_km: value.mileage_km?,
                     package_name: value.package_name?,
@@ -3104,6 +3516,7 @@ place of the request is wrong it begins with its name.
                 Self {
                     base_price: Ok(value.base_price),
                     branch_id: Ok(value.branch_id),
+                    even_if_open: Ok(value.even_if_open),
                     id: Ok(value.id),
                     mileage_km: Ok(value.mileage_km),
                     package_name: Ok(value.package_name),
@@ -3594,6 +4007,7 @@ place of the request is wrong it begins with its name.
                 ::std::string::String,
             >,
             code: ::std::result::Result<::std::string::String, ::std::string::String>,
+            is_required: ::std::result::Result<bool, ::std::string::String>,
             name: ::std::result::Result<::std::string::String, ::std::string::String>,
             note: ::std::result::Result<
                 ::std::option::Option<::std::string::String>,
@@ -3601,6 +4015,10 @@ place of the request is wrong it begins with its name.
             >,
             numeric_value: ::std::result::Result<
                 ::std::option::Option<super::super::DecimalNumber>,
+                ::std::string::String,
+            >,
+            replaced: ::std::result::Result<
+                ::std::option::Option<super::ReplacedAnswer>,
                 ::std::string::String,
             >,
             status_code: ::std::result::Result<
@@ -3625,9 +4043,11 @@ place of the request is wrong it begins with its name.
                 Self {
                     bounds: Ok(Default::default()),
                     code: Err("no value supplied for code".to_string()),
+                    is_required: Err("no value supplied for is_required".to_string()),
                     name: Err("no value supplied for name".to_string()),
                     note: Ok(Default::default()),
                     numeric_value: Ok(Default::default()),
+                    replaced: Ok(Default::default()),
                     status_code: Ok(Default::default()),
                     unit: Ok(Default::default()),
                     written_at: Ok(Default::default()),
@@ -3657,6 +4077,18 @@ place of the request is wrong it begins with its name.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for code: {e}")
+                    });
+                self
+            }
+            pub fn is_required<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.is_required = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for is_required: {e}")
                     });
                 self
             }
@@ -3695,6 +4127,18 @@ place of the request is wrong it begins with its name.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for numeric_value: {e}")
+                    });
+                self
+            }
+            pub fn replaced<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<super::ReplacedAnswer>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.replaced = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for replaced: {e}")
                     });
                 self
             }
@@ -3757,9 +4201,11 @@ place of the request is wrong it begins with its name.
                 Ok(Self {
                     bounds: value.bounds?,
                     code: value.code?,
+                    is_required: value.is_required?,
                     name: value.name?,
                     note: value.note?,
                     numeric_value: value.numeric_value?,
+                    replaced: value.replaced?,
                     status_code: value.status_code?,
                     unit: value.unit?,
                     written_at: value.written_at?,
@@ -3772,9 +4218,11 @@ place of the request is wrong it begins with its name.
                 Self {
                     bounds: Ok(value.bounds),
                     code: Ok(value.code),
+                    is_required: Ok(value.is_required),
                     name: Ok(value.name),
                     note: Ok(value.note),
                     numeric_value: Ok(value.numeric_value),
+                    replaced: Ok(value.replaced),
                     status_code: Ok(value.status_code),
                     unit: Ok(value.unit),
                     written_at: Ok(value.written_at),
@@ -3948,6 +4396,174 @@ place of the request is wrong it begins with its name.
             }
         }
         #[derive(Clone, Debug)]
+        pub struct PublishedPdf {
+            published_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
+            sha256: ::std::result::Result<
+                super::PublishedPdfSha256,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for PublishedPdf {
+            fn default() -> Self {
+                Self {
+                    published_at: Err("no value supplied for published_at".to_string()),
+                    sha256: Err("no value supplied for sha256".to_string()),
+                }
+            }
+        }
+        impl PublishedPdf {
+            pub fn published_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.published_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for published_at: {e}")
+                    });
+                self
+            }
+            pub fn sha256<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<super::PublishedPdfSha256>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.sha256 = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for sha256: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<PublishedPdf> for super::PublishedPdf {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: PublishedPdf,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    published_at: value.published_at?,
+                    sha256: value.sha256?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::PublishedPdf> for PublishedPdf {
+            fn from(value: super::PublishedPdf) -> Self {
+                Self {
+                    published_at: Ok(value.published_at),
+                    sha256: Ok(value.sha256),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
+        pub struct ReplacedAnswer {
+            numeric_value: ::std::result::Result<
+                ::std::option::Option<super::super::DecimalNumber>,
+                ::std::string::String,
+            >,
+            status_code: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+            written_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
+            written_by: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for ReplacedAnswer {
+            fn default() -> Self {
+                Self {
+                    numeric_value: Ok(Default::default()),
+                    status_code: Err("no value supplied for status_code".to_string()),
+                    written_at: Err("no value supplied for written_at".to_string()),
+                    written_by: Err("no value supplied for written_by".to_string()),
+                }
+            }
+        }
+        impl ReplacedAnswer {
+            pub fn numeric_value<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::super::DecimalNumber>,
+                >,
+                T::Error: ::std::fmt::Display,
+            {
+                self.numeric_value = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for numeric_value: {e}")
+                    });
+                self
+            }
+            pub fn status_code<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.status_code = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for status_code: {e}")
+                    });
+                self
+            }
+            pub fn written_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.written_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for written_at: {e}")
+                    });
+                self
+            }
+            pub fn written_by<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.written_by = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for written_by: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<ReplacedAnswer> for super::ReplacedAnswer {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: ReplacedAnswer,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    numeric_value: value.numeric_value?,
+                    status_code: value.status_code?,
+                    written_at: value.written_at?,
+                    written_by: value.written_by?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::ReplacedAnswer> for ReplacedAnswer {
+            fn from(value: super::ReplacedAnswer) -> Self {
+                Self {
+                    numeric_value: Ok(value.numeric_value),
+                    status_code: Ok(value.status_code),
+                    written_at: Ok(value.written_at),
+                    written_by: Ok(value.written_by),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
         pub struct Report {
             data: ::std::result::Result<super::ReportData, ::std::string::String>,
         }
@@ -4024,12 +4640,20 @@ place of the request is wrong it begins with its name.
                 ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
                 ::std::string::String,
             >,
+            published_pdfs: ::std::result::Result<
+                ::std::vec::Vec<super::PublishedPdf>,
+                ::std::string::String,
+            >,
             recommendation: ::std::result::Result<
                 ::std::string::String,
                 ::std::string::String,
             >,
             report_number: ::std::result::Result<
                 ::std::string::String,
+                ::std::string::String,
+            >,
+            settled: ::std::result::Result<
+                ::std::vec::Vec<super::SettledMeasurement>,
                 ::std::string::String,
             >,
             status: ::std::result::Result<super::ReportStatus, ::std::string::String>,
@@ -4064,12 +4688,16 @@ place of the request is wrong it begins with its name.
                     pricing: Err("no value supplied for pricing".to_string()),
                     public_slug: Ok(Default::default()),
                     published_at: Ok(Default::default()),
+                    published_pdfs: Err(
+                        "no value supplied for published_pdfs".to_string(),
+                    ),
                     recommendation: Err(
                         "no value supplied for recommendation".to_string(),
                     ),
                     report_number: Err(
                         "no value supplied for report_number".to_string(),
                     ),
+                    settled: Err("no value supplied for settled".to_string()),
                     status: Err("no value supplied for status".to_string()),
                     summary: Err("no value supplied for summary".to_string()),
                     transitions: Err("no value supplied for transitions".to_string()),
@@ -4238,6 +4866,20 @@ place of the request is wrong it begins with its name.
                     });
                 self
             }
+            pub fn published_pdfs<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::PublishedPdf>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.published_pdfs = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!(
+                            "error converting supplied value for published_pdfs: {e}"
+                        )
+                    });
+                self
+            }
             pub fn recommendation<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::string::String>,
@@ -4261,6 +4903,18 @@ place of the request is wrong it begins with its name.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for report_number: {e}")
+                    });
+                self
+            }
+            pub fn settled<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::SettledMeasurement>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.settled = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for settled: {e}")
                     });
                 self
             }
@@ -4356,8 +5010,10 @@ place of the request is wrong it begins with its name.
                     pricing: value.pricing?,
                     public_slug: value.public_slug?,
                     published_at: value.published_at?,
+                    published_pdfs: value.published_pdfs?,
                     recommendation: value.recommendation?,
                     report_number: value.report_number?,
+                    settled: value.settled?,
                     status: value.status?,
                     summary: value.summary?,
                     transitions: value.transitions?,
@@ -4383,8 +5039,10 @@ place of the request is wrong it begins with its name.
                     pricing: Ok(value.pricing),
                     public_slug: Ok(value.public_slug),
                     published_at: Ok(value.published_at),
+                    published_pdfs: Ok(value.published_pdfs),
                     recommendation: Ok(value.recommendation),
                     report_number: Ok(value.report_number),
+                    settled: Ok(value.settled),
                     status: Ok(value.status),
                     summary: Ok(value.summary),
                     transitions: Ok(value.transitions),
@@ -4531,6 +5189,138 @@ place of the request is wrong it begins with its name.
                     csrf_token: Ok(value.csrf_token),
                     ends_at: Ok(value.ends_at),
                     inspector: Ok(value.inspector),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
+        pub struct SettledMeasurement {
+            device_serial: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
+            id: ::std::result::Result<::uuid::Uuid, ::std::string::String>,
+            is_applied: ::std::result::Result<bool, ::std::string::String>,
+            measured_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
+            settled_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
+            settled_by: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for SettledMeasurement {
+            fn default() -> Self {
+                Self {
+                    device_serial: Ok(Default::default()),
+                    id: Err("no value supplied for id".to_string()),
+                    is_applied: Err("no value supplied for is_applied".to_string()),
+                    measured_at: Err("no value supplied for measured_at".to_string()),
+                    settled_at: Err("no value supplied for settled_at".to_string()),
+                    settled_by: Ok(Default::default()),
+                }
+            }
+        }
+        impl SettledMeasurement {
+            pub fn device_serial<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.device_serial = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for device_serial: {e}")
+                    });
+                self
+            }
+            pub fn id<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::uuid::Uuid>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.id = value
+                    .try_into()
+                    .map_err(|e| format!("error converting supplied value for id: {e}"));
+                self
+            }
+            pub fn is_applied<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.is_applied = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for is_applied: {e}")
+                    });
+                self
+            }
+            pub fn measured_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.measured_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for measured_at: {e}")
+                    });
+                self
+            }
+            pub fn settled_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.settled_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for settled_at: {e}")
+                    });
+                self
+            }
+            pub fn settled_by<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.settled_by = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for settled_by: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<SettledMeasurement> for super::SettledMeasurement {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: SettledMeasurement,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    device_serial: value.device_serial?,
+                    id: value.id?,
+                    is_applied: value.is_applied?,
+                    measured_at: value.measured_at?,
+                    settled_at: value.settled_at?,
+                    settled_by: value.settled_by?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::SettledMeasurement> for SettledMeasurement {
+            fn from(value: super::SettledMeasurement) -> Self {
+                Self {
+                    device_serial: Ok(value.device_serial),
+                    id: Ok(value.id),
+                    is_applied: Ok(value.is_applied),
+                    measured_at: Ok(value.measured_at),
+                    settled_at: Ok(value.settled_at),
+                    settled_by: Ok(value.settled_by),
                 }
             }
         }
@@ -4682,6 +5472,91 @@ place of the request is wrong it begins with its name.
             }
         }
         #[derive(Clone, Debug)]
+        pub struct UpdatePhoto {
+            caption: ::std::result::Result<
+                ::std::option::Option<super::UpdatePhotoCaption>,
+                ::std::string::String,
+            >,
+            is_shown: ::std::result::Result<
+                ::std::option::Option<bool>,
+                ::std::string::String,
+            >,
+            kind: ::std::result::Result<
+                ::std::option::Option<super::PhotoKind>,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for UpdatePhoto {
+            fn default() -> Self {
+                Self {
+                    caption: Ok(Default::default()),
+                    is_shown: Ok(Default::default()),
+                    kind: Ok(Default::default()),
+                }
+            }
+        }
+        impl UpdatePhoto {
+            pub fn caption<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::UpdatePhotoCaption>,
+                >,
+                T::Error: ::std::fmt::Display,
+            {
+                self.caption = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for caption: {e}")
+                    });
+                self
+            }
+            pub fn is_shown<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<bool>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.is_shown = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for is_shown: {e}")
+                    });
+                self
+            }
+            pub fn kind<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<super::PhotoKind>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.kind = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for kind: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<UpdatePhoto> for super::UpdatePhoto {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: UpdatePhoto,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    caption: value.caption?,
+                    is_shown: value.is_shown?,
+                    kind: value.kind?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::UpdatePhoto> for UpdatePhoto {
+            fn from(value: super::UpdatePhoto) -> Self {
+                Self {
+                    caption: Ok(value.caption),
+                    is_shown: Ok(value.is_shown),
+                    kind: Ok(value.kind),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
         pub struct UpdateReport {
             base_price: ::std::result::Result<
                 ::std::option::Option<::rust_decimal::Decimal>,
@@ -4700,7 +5575,7 @@ place of the request is wrong it begins with its name.
                 ::std::string::String,
             >,
             payment_type: ::std::result::Result<
-                ::std::option::Option<super::UpdateReportPaymentType>,
+                ::std::option::Option<super::PaymentType>,
                 ::std::string::String,
             >,
             recommendation: ::std::result::Result<
@@ -4789,9 +5664,7 @@ place of the request is wrong it begins with its name.
             }
             pub fn payment_type<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<
-                    ::std::option::Option<super::UpdateReportPaymentType>,
-                >,
+                T: ::std::convert::TryInto<::std::option::Option<super::PaymentType>>,
                 T::Error: ::std::fmt::Display,
             {
                 self.payment_type = value
@@ -4878,12 +5751,22 @@ place of the request is wrong it begins with its name.
         #[derive(Clone, Debug)]
         pub struct Vehicle {
             brand: ::std::result::Result<::std::string::String, ::std::string::String>,
+            color: ::std::result::Result<::std::string::String, ::std::string::String>,
             factory_power_hp: ::std::result::Result<
                 ::std::option::Option<::rust_decimal::Decimal>,
                 ::std::string::String,
             >,
+            fuel_type: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
             model: ::std::result::Result<::std::string::String, ::std::string::String>,
             plate: ::std::result::Result<::std::string::String, ::std::string::String>,
+            transmission: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+            type_: ::std::result::Result<::std::string::String, ::std::string::String>,
             vin: ::std::result::Result<::std::string::String, ::std::string::String>,
             year: ::std::result::Result<i32, ::std::string::String>,
         }
@@ -4891,9 +5774,13 @@ place of the request is wrong it begins with its name.
             fn default() -> Self {
                 Self {
                     brand: Err("no value supplied for brand".to_string()),
+                    color: Err("no value supplied for color".to_string()),
                     factory_power_hp: Ok(Default::default()),
+                    fuel_type: Err("no value supplied for fuel_type".to_string()),
                     model: Err("no value supplied for model".to_string()),
                     plate: Err("no value supplied for plate".to_string()),
+                    transmission: Err("no value supplied for transmission".to_string()),
+                    type_: Err("no value supplied for type_".to_string()),
                     vin: Err("no value supplied for vin".to_string()),
                     year: Err("no value supplied for year".to_string()),
                 }
@@ -4912,6 +5799,18 @@ place of the request is wrong it begins with its name.
                     });
                 self
             }
+            pub fn color<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.color = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for color: {e}")
+                    });
+                self
+            }
             pub fn factory_power_hp<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<
@@ -4925,6 +5824,18 @@ place of the request is wrong it begins with its name.
                         format!(
                             "error converting supplied value for factory_power_hp: {e}"
                         )
+                    });
+                self
+            }
+            pub fn fuel_type<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.fuel_type = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for fuel_type: {e}")
                     });
                 self
             }
@@ -4949,6 +5860,30 @@ place of the request is wrong it begins with its name.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for plate: {e}")
+                    });
+                self
+            }
+            pub fn transmission<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.transmission = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for transmission: {e}")
+                    });
+                self
+            }
+            pub fn type_<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.type_ = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for type_: {e}")
                     });
                 self
             }
@@ -4984,9 +5919,13 @@ place of the request is wrong it begins with its name.
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
                     brand: value.brand?,
+                    color: value.color?,
                     factory_power_hp: value.factory_power_hp?,
+                    fuel_type: value.fuel_type?,
                     model: value.model?,
                     plate: value.plate?,
+                    transmission: value.transmission?,
+                    type_: value.type_?,
                     vin: value.vin?,
                     year: value.year?,
                 })
@@ -4996,9 +5935,13 @@ place of the request is wrong it begins with its name.
             fn from(value: super::Vehicle) -> Self {
                 Self {
                     brand: Ok(value.brand),
+                    color: Ok(value.color),
                     factory_power_hp: Ok(value.factory_power_hp),
+                    fuel_type: Ok(value.fuel_type),
                     model: Ok(value.model),
                     plate: Ok(value.plate),
+                    transmission: Ok(value.transmission),
+                    type_: Ok(value.type_),
                     vin: Ok(value.vin),
                     year: Ok(value.year),
                 }
@@ -5012,16 +5955,13 @@ place of the request is wrong it begins with its name.
                 ::std::option::Option<::rust_decimal::Decimal>,
                 ::std::string::String,
             >,
-            fuel_type: ::std::result::Result<
-                super::VehicleDataFuelType,
-                ::std::string::String,
-            >,
+            fuel_type: ::std::result::Result<super::FuelType, ::std::string::String>,
             model: ::std::result::Result<super::VehicleDataModel, ::std::string::String>,
             transmission: ::std::result::Result<
-                super::VehicleDataTransmission,
+                super::Transmission,
                 ::std::string::String,
             >,
-            type_: ::std::result::Result<super::VehicleDataType, ::std::string::String>,
+            type_: ::std::result::Result<super::BodyType, ::std::string::String>,
             vin: ::std::result::Result<super::VehicleDataVin, ::std::string::String>,
             year: ::std::result::Result<i32, ::std::string::String>,
         }
@@ -5083,7 +6023,7 @@ place of the request is wrong it begins with its name.
             }
             pub fn fuel_type<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::VehicleDataFuelType>,
+                T: ::std::convert::TryInto<super::FuelType>,
                 T::Error: ::std::fmt::Display,
             {
                 self.fuel_type = value
@@ -5107,7 +6047,7 @@ place of the request is wrong it begins with its name.
             }
             pub fn transmission<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::VehicleDataTransmission>,
+                T: ::std::convert::TryInto<super::Transmission>,
                 T::Error: ::std::fmt::Display,
             {
                 self.transmission = value
@@ -5119,7 +6059,7 @@ place of the request is wrong it begins with its name.
             }
             pub fn type_<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::VehicleDataType>,
+                T: ::std::convert::TryInto<super::BodyType>,
                 T::Error: ::std::fmt::Display,
             {
                 self.type_ = value
@@ -5479,24 +6419,24 @@ place of the request is wrong it begins with its name.
 #[derive(Clone, Debug)]
 /**Client for Inspectors' API
 
-What the page for inspectors asks of the service: sign in, reports while they are written, measurements that wait for
-their plates. Served on the internal listener alone, under `/inspector/v1`, to browsers of the operator's own network. It is
-internal: the page and this document change together, in one release.
+The API behind the inspectors' page: sign-in, reports while they are edited, and pending measurements. The service offers it
+only on the inspectors' listener, under `/inspector/v1`, to browsers in the operator's own network. It is internal: the page and
+this document change together, in one release.
 
 ## Sessions
 
-`sign_in` exchanges a token for a cookie that scripts cannot read. Every request that changes something carries
-`X-CSRF-Token`, which `get_session` tells, and is refused from another origin.
+`sign_in` exchanges a token for a cookie that scripts cannot read. Every request that changes something must carry
+`X-CSRF-Token`, whose value `get_session` returns. It is rejected if it comes from another origin.
 
 ## Versions of a report
 
-A report has a `version`, which grows with every change, those of devices too. Who changes it says which one was read: a change
-made meanwhile is 409 `changed_meanwhile`, and nothing is overwritten. Filling points and applying measurements name
-their points, and need no version.
+A report has a `version`, which grows with every change, including changes by devices. A change names the version that was
+read. If the report has changed since, the response is 409 `changed_meanwhile` and nothing is overwritten. Filling points and
+applying measurements need no version, because they name their points.
 
 ## Errors
 
-As in the partners' API: `error.code`, `message`, `request_id`, and `field` and `details` of a 400.
+Errors have the format of the partners' API: `error.code`, `message`, `request_id`, and for a 400 also `field` and `details`.
 
 
 Version: 1.0.0*/
@@ -5561,10 +6501,11 @@ const _: () = {
     {}
 };
 impl Client {
-    /**Who is signed in
+    /**Get the session
 
-Tells who is signed in, for which branches, and the token against forged requests that every write carries. A page sends it
-here, too, when somebody touches it: that keeps the session alive, and what it reads by itself does not.
+Returns the inspector's name and branches, and the CSRF token that every write must carry. If this request carries the CSRF
+token as well, it keeps the session alive; the page sends it when somebody touches the page. Background reads omit the
+token and do not keep the session alive.
 
 
 Sends a `GET` request to `/inspector/v1/session`
@@ -5579,10 +6520,10 @@ let response = client.get_session()
     }
     /**Sign in with a token
 
-Exchanges an inspector's token, which an operator issued (`partner-api inspector create`), for a session: a cookie
-that scripts cannot read (`HttpOnly`, `SameSite=Strict`), good for 12 hours and for 30 minutes without a request that carries
-the session's token against forged ones. After ten attempts of one address that failed within a quarter of an hour, further
-ones are 429 until it is over.
+Exchanges an inspector's token, which an operator created with `partner-api inspector create`, for a session. The session
+is a cookie that scripts cannot read (`HttpOnly`, `SameSite=Strict`). It lasts at most 12 hours and expires after 30 minutes
+without a request that carries the session's CSRF token. After ten failed attempts from one address within 15 minutes,
+further attempts return 429 until these 15 minutes are over.
 
 
 Sends a `POST` request to `/inspector/v1/session`
@@ -5600,7 +6541,7 @@ let response = client.sign_in()
     }
     /**Sign out
 
-Ends the session, at all replicas at once.
+Ends the session at once on every replica.
 
 
 Sends a `DELETE` request to `/inspector/v1/session`
@@ -5613,12 +6554,17 @@ let response = client.sign_out()
     pub fn sign_out(&self) -> builder::SignOut<'_> {
         builder::SignOut::new(self)
     }
-    /**Be told what changes
+    /**Watch for changes
 
-A stream of server-sent events. `event: ready` comes first: from then on all is told, so what is shown is read then. `event: changed` names in its data a report of the inspector's branches (`report_id`) that
-was opened, changed or moved, or for whose plate a measurement came to wait or waits no more, within some two seconds.
-`event: signed_out` says that the session has ended, and ends the stream. A comment comes every fifteen seconds. What
-happened while nobody was connected is not told afterwards.
+Returns a stream of server-sent events:
+
+- `event: ready` comes first. The stream reports every change from then on, so the page reads its data at this point.
+- `event: changed` names a report of the inspector's branches (`report_id` in its data) that was opened, changed or moved.
+  It also comes when a measurement for the report's plate becomes pending, or is no longer pending. It arrives within about
+  two seconds.
+- `event: signed_out` reports that the session has ended, and ends the stream.
+
+A comment comes every fifteen seconds. Changes before the connection are not reported. A session may have eight streams.
 
 
 Sends a `GET` request to `/inspector/v1/events`
@@ -5631,24 +6577,27 @@ let response = client.watch_reports()
     pub fn watch_reports(&self) -> builder::WatchReports<'_> {
         builder::WatchReports::new(self)
     }
-    /**Reports that are being worked on
+    /**List the open reports
 
-The reports of the inspector's branches in the internal statuses, the newest first, with how many measurements wait
-for the plate of each.
+Returns reports of the inspector's branches, the newest first, with the number of pending measurements for the plate of
+each. Without `status` and `search` these are the reports that inspectors still work on: those that partners do not see,
+except discarded ones. With `search` and without `status`, reports of every status are searched.
 
 
 Sends a `GET` request to `/inspector/v1/reports`
 
 Arguments:
-- `branch_id`: Only this branch of the inspector's.
-- `cursor`: `page.next_cursor` of the page before.
-- `limit`: The most reports on a page.
-- `status`: Only this status.
+- `branch_id`: Only reports of this branch, which must be one of the inspector's.
+- `cursor`: `page.next_cursor` of the previous page.
+- `limit`: The maximum number of reports on a page.
+- `search`: Only reports whose plate, report number or VIN contains this text. Letter case, spaces and hyphens are ignored.
+- `status`: Only reports with this status.
 ```ignore
 let response = client.list_open_reports()
     .branch_id(branch_id)
     .cursor(cursor)
     .limit(limit)
+    .search(search)
     .status(status)
     .send()
     .await;
@@ -5658,9 +6607,10 @@ let response = client.list_open_reports()
     }
     /**Open a report
 
-Opens a draft for a branch of the inspector's, a plate and a package. The vehicle is looked up by the plate; without
-one it is made of `vehicle`. Forms are made of the organization's templates. A report that is already open for the plate
-at the branch is no obstacle: of several the newest takes what devices send.
+Opens a draft for one of the inspector's branches, a plate and a package. The vehicle is looked up by the plate. If there is
+none, it is created from `vehicle`. Forms are created from the organization's templates. If a report is already open for the
+plate at the branch, the response is 409 `already_open` unless `even_if_open` is true; measurements are then written to
+the newest one.
 
 
 Sends a `POST` request to `/inspector/v1/reports`
@@ -5678,8 +6628,8 @@ let response = client.open_report()
     }
     /**A report as it is being written
 
-The report with its forms, photos, transitions, and the measurements that wait for its plate at its branch, the newest
-first, each value with the status that it would get by the organization's thresholds of now.
+The report with its forms, photos, transitions, and the measurements that wait for its plate at its branch, the last
+measured first, each value with the status that it would get by the organization's thresholds of now.
 
 
 Sends a `GET` request to `/inspector/v1/reports/{id}`
@@ -5697,8 +6647,8 @@ let response = client.get_report()
     }
     /**Change texts, mileage and pricing
 
-Changes what is sent and leaves the rest. Only while the report is written (`DRAFT`, `REVISION_REQUESTED`). `version` is
-the one that was read: if somebody has changed the report since, nothing is changed and the answer is 409.
+Changes the fields that are sent and leaves the others unchanged. The report must be in `DRAFT` or `REVISION_REQUESTED`.
+`version` is the version that was read. If the report has changed since, the response is 409 and nothing is changed.
 
 
 Sends a `PATCH` request to `/inspector/v1/reports/{id}`
@@ -5718,10 +6668,11 @@ let response = client.update_report()
     }
     /**Fill points of a form
 
-Writes the answers that are sent, and leaves the form's other answers; what is left out of an answer stays as it was. An answer
-that replaces another one keeps it in the history. A point whose value a device wrote may be corrected: who wrote it then is
-the inspector. A note alone leaves who wrote the value, and when. `DYNO_RATIO` is computed of the measured power and the
-registered one; where it is, another number is 400.
+Writes the answers that are sent and leaves the form's other answers unchanged. Members that an answer omits keep their
+values. A replaced answer is kept in the history. The inspector may correct a value that a device wrote, and becomes its
+author. A note alone does not change the value's author and time. If the measured and the registered power are known,
+`DYNO_RATIO` is computed from them, and any other number is rejected with 400. The answers of the points in `clear` are
+removed first, and kept in the history. The ratio is removed with the measured power.
 
 
 Sends a `PUT` request to `/inspector/v1/reports/{id}/forms/{templateCode}`
@@ -5743,19 +6694,25 @@ let response = client.fill_form()
     }
     /**Move a report to another status
 
-Moves the report along. What is allowed:
+Moves the report to another status. These transitions are allowed:
 
-| From | To | What happens |
+| From | To | Effect |
 |---|---|---|
 | `DRAFT` | `IN_REVIEW` | |
-| `IN_REVIEW` | `REVISION_REQUESTED` | needs `reason` |
+| `DRAFT` | `DISCARDED` | only if nothing was entered; the report is no longer listed |
+| `IN_REVIEW` | `REVISION_REQUESTED` | requires `reason` |
 | `REVISION_REQUESTED` | `IN_REVIEW` | |
-| `DRAFT`, `IN_REVIEW` | `PUBLISHED` | the score is computed, the public slug made, the PDF drawn and stored |
-| `PUBLISHED` | `ARCHIVED` | |
-| `PUBLISHED`, `ARCHIVED` | `CANCEL_REQUESTED` | needs `reason`; partners do not see the report meanwhile |
-| `CANCEL_REQUESTED` | `CANCELLED`, or the status before | |
+| `DRAFT`, `IN_REVIEW`, `REVISION_REQUESTED` | `PUBLISHED` | the score is computed, the public slug is created, and the PDF is queued for rendering |
+| `PUBLISHED` | `REVISION_REQUESTED` | requires `reason`; partners do not see the report until it is published again |
+| `PUBLISHED` | `ARCHIVED` | requires `reason` |
+| `PUBLISHED`, `ARCHIVED` | `CANCEL_REQUESTED` | requires `reason`; partners do not see the report until this is decided |
+| `CANCEL_REQUESTED` | `CANCELLED`, or the previous status | |
 
-Anything else is 409 `transition_refused`, whose message lists what is possible. Each move is kept with who and when.
+A report is published only if each required point has an answer, and at least one point has one. Otherwise the response is
+409 `report_incomplete`, whose message names the missing points.
+
+Any other transition is rejected with 409 `transition_rejected`, whose message lists the allowed ones. Each transition is
+kept with the inspector and the time.
 
 
 Sends a `PUT` request to `/inspector/v1/reports/{id}/status`
@@ -5773,9 +6730,9 @@ let response = client.move_report()
     pub fn move_report(&self) -> builder::MoveReport<'_> {
         builder::MoveReport::new(self)
     }
-    /**Order the photos
+    /**Sort the photos
 
-Puts the photos into the order of the ids, each of which is named once.
+Sorts the report's photos. The request names the id of each photo exactly once, in the new order.
 
 
 Sends a `PUT` request to `/inspector/v1/reports/{id}/photos`
@@ -5795,19 +6752,19 @@ let response = client.order_photos()
     }
     /**Add a photo
 
-Takes a JPEG or PNG of at most 10,485,760 bytes and 50 megapixels, told by its bytes and not by its name. It is kept as a JPEG
-of at most 2,560 pixels a side, upright and without what the camera wrote beside the picture (such as where it was
-taken), and with a small version of at most 480. It comes behind the others.
+Accepts a JPEG or PNG of at most 10,485,760 bytes and 50 megapixels. The format is detected from the bytes. The photo is
+stored upright, as a JPEG of at most 2,560 pixels a side, without the camera's metadata (such as the location), and with
+a thumbnail of at most 480 pixels a side. It is added after the existing photos.
 
 
 Sends a `POST` request to `/inspector/v1/reports/{id}/photos`
 
 Arguments:
 - `id`: The report.
-- `caption`: What is to stand below it.
-- `kind`: What it shows.
-- `point_code`: The point of the template that it shows.
-- `body`: The picture's bytes.
+- `caption`: The caption.
+- `kind`: The kind of photo.
+- `point_code`: The point of the template that the photo shows.
+- `body`: The bytes of the image file.
 ```ignore
 let response = client.add_photo()
     .id(id)
@@ -5821,11 +6778,74 @@ let response = client.add_photo()
     pub fn add_photo(&self) -> builder::AddPhoto<'_> {
         builder::AddPhoto::new(self)
     }
-    /**Apply a waiting measurement
+    /**Delete a photo
 
-Writes the values of a measurement that waits for the report's plate at its branch into the test-line form, by the same
-rules as at submission, with the template and the thresholds of this moment. Of two who apply it, or apply and discard
-it, one wins; the other gets 409 `already_settled`.
+Removes the photo from the report. Its stored files are deleted shortly afterwards.
+
+
+Sends a `DELETE` request to `/inspector/v1/reports/{id}/photos/{photoId}`
+
+Arguments:
+- `id`: The report.
+- `photo_id`: The photo.
+```ignore
+let response = client.delete_photo()
+    .id(id)
+    .photo_id(photo_id)
+    .send()
+    .await;
+```*/
+    pub fn delete_photo(&self) -> builder::DeletePhoto<'_> {
+        builder::DeletePhoto::new(self)
+    }
+    /**Change a photo's description
+
+Changes the members that are sent and leaves the others unchanged. The report must be in `DRAFT` or `REVISION_REQUESTED`.
+
+
+Sends a `PATCH` request to `/inspector/v1/reports/{id}/photos/{photoId}`
+
+Arguments:
+- `id`: The report.
+- `photo_id`: The photo.
+- `body`: JSON in UTF-8.
+```ignore
+let response = client.update_photo()
+    .id(id)
+    .photo_id(photo_id)
+    .body(body)
+    .send()
+    .await;
+```*/
+    pub fn update_photo(&self) -> builder::UpdatePhoto<'_> {
+        builder::UpdatePhoto::new(self)
+    }
+    /**Correct the vehicle
+
+Replaces the data of the report's vehicle. Other reports of the vehicle keep theirs; reports that are opened later for the
+plate get the new data. The power ratio is computed again from the registered power.
+
+
+Sends a `PUT` request to `/inspector/v1/reports/{id}/vehicle`
+
+Arguments:
+- `id`: The report.
+- `body`: JSON in UTF-8.
+```ignore
+let response = client.correct_vehicle()
+    .id(id)
+    .body(body)
+    .send()
+    .await;
+```*/
+    pub fn correct_vehicle(&self) -> builder::CorrectVehicle<'_> {
+        builder::CorrectVehicle::new(self)
+    }
+    /**Apply a pending measurement
+
+Writes the values of a pending measurement for the report's plate and branch to the test-line form. The rules are those of
+a submission, with the current template and thresholds. If two inspectors apply or discard the measurement at the same
+time, one succeeds and the other receives 409 `already_settled`.
 
 
 Sends a `PUT` request to `/inspector/v1/reports/{id}/measurements/{measurementId}`
@@ -5843,9 +6863,9 @@ let response = client.apply_measurement()
     pub fn apply_measurement(&self) -> builder::ApplyMeasurement<'_> {
         builder::ApplyMeasurement::new(self)
     }
-    /**Ignore a waiting measurement
+    /**Discard a pending measurement
 
-The measurement waits no more: a replay of it says `discarded`. Its record and its raw bytes stay.
+Discards the measurement. A replay of its submission then returns `discarded`. Its record and its raw bytes are kept.
 
 
 Sends a `DELETE` request to `/inspector/v1/measurements/{measurementId}`
@@ -5860,6 +6880,26 @@ let response = client.discard_measurement()
 ```*/
     pub fn discard_measurement(&self) -> builder::DiscardMeasurement<'_> {
         builder::DiscardMeasurement::new(self)
+    }
+    /**Make a measurement pending again
+
+Takes back that the measurement was applied or discarded; it is pending again. If it was applied, each point that still has
+its value gets the answer from before, and the report must be in `DRAFT` or `REVISION_REQUESTED`. Values that were written
+later stay. Everything is kept in the history.
+
+
+Sends a `DELETE` request to `/inspector/v1/measurements/{measurementId}/settlement`
+
+Arguments:
+- `measurement_id`: The measurement.
+```ignore
+let response = client.undo_measurement()
+    .measurement_id(measurement_id)
+    .send()
+    .await;
+```*/
+    pub fn undo_measurement(&self) -> builder::UndoMeasurement<'_> {
+        builder::UndoMeasurement::new(self)
     }
 }
 /// Types for composing operation parameters.
@@ -6236,6 +7276,13 @@ pub mod builder {
                         ),
                     )
                 }
+                429u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
                 500u16 => {
                     Err(
                         Error::ErrorResponse(
@@ -6263,7 +7310,8 @@ pub mod builder {
         branch_id: Result<Option<::uuid::Uuid>, String>,
         cursor: Result<Option<types::ListOpenReportsCursor>, String>,
         limit: Result<Option<::std::num::NonZeroU32>, String>,
-        status: Result<Option<types::OpenStatus>, String>,
+        search: Result<Option<types::ListOpenReportsSearch>, String>,
+        status: Result<Option<types::ReportStatus>, String>,
     }
     impl<'a> ListOpenReports<'a> {
         pub fn new(client: &'a super::Client) -> Self {
@@ -6272,6 +7320,7 @@ pub mod builder {
                 branch_id: Ok(None),
                 cursor: Ok(None),
                 limit: Ok(None),
+                search: Ok(None),
                 status: Ok(None),
             }
         }
@@ -6312,24 +7361,39 @@ pub mod builder {
                 });
             self
         }
+        pub fn search<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<types::ListOpenReportsSearch>,
+        {
+            self.search = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `ListOpenReportsSearch` for search failed".to_string()
+                });
+            self
+        }
         pub fn status<V>(mut self, value: V) -> Self
         where
-            V: std::convert::TryInto<types::OpenStatus>,
+            V: std::convert::TryInto<types::ReportStatus>,
         {
             self.status = value
                 .try_into()
                 .map(Some)
-                .map_err(|_| "conversion to `OpenStatus` for status failed".to_string());
+                .map_err(|_| {
+                    "conversion to `ReportStatus` for status failed".to_string()
+                });
             self
         }
         ///Sends a `GET` request to `/inspector/v1/reports`
         pub async fn send(
             self,
         ) -> Result<ResponseValue<types::OpenReportList>, Error<types::Error>> {
-            let Self { client, branch_id, cursor, limit, status } = self;
+            let Self { client, branch_id, cursor, limit, search, status } = self;
             let branch_id = branch_id.map_err(Error::InvalidRequest)?;
             let cursor = cursor.map_err(Error::InvalidRequest)?;
             let limit = limit.map_err(Error::InvalidRequest)?;
+            let search = search.map_err(Error::InvalidRequest)?;
             let status = status.map_err(Error::InvalidRequest)?;
             let url = format!("{}/inspector/v1/reports", client.baseurl,);
             let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
@@ -6351,6 +7415,7 @@ pub mod builder {
                 .query(&progenitor_client::QueryParam::new("branch_id", &branch_id))
                 .query(&progenitor_client::QueryParam::new("cursor", &cursor))
                 .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("search", &search))
                 .query(&progenitor_client::QueryParam::new("status", &status))
                 .headers(header_map)
                 .build()?;
@@ -6512,6 +7577,13 @@ pub mod builder {
                     )
                 }
                 408u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                409u16 => {
                     Err(
                         Error::ErrorResponse(
                             ResponseValue::from_response(response).await?,
@@ -7535,6 +8607,491 @@ pub mod builder {
             }
         }
     }
+    /**Builder for [`Client::delete_photo`]
+
+[`Client::delete_photo`]: super::Client::delete_photo*/
+    #[derive(Debug, Clone)]
+    pub struct DeletePhoto<'a> {
+        client: &'a super::Client,
+        id: Result<::uuid::Uuid, String>,
+        photo_id: Result<::uuid::Uuid, String>,
+    }
+    impl<'a> DeletePhoto<'a> {
+        pub fn new(client: &'a super::Client) -> Self {
+            Self {
+                client: client,
+                id: Err("id was not initialized".to_string()),
+                photo_id: Err("photo_id was not initialized".to_string()),
+            }
+        }
+        pub fn id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.id = value
+                .try_into()
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for id failed".to_string()
+                });
+            self
+        }
+        pub fn photo_id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.photo_id = value
+                .try_into()
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for photo_id failed".to_string()
+                });
+            self
+        }
+        ///Sends a `DELETE` request to `/inspector/v1/reports/{id}/photos/{photoId}`
+        pub async fn send(
+            self,
+        ) -> Result<ResponseValue<types::Report>, Error<types::Error>> {
+            let Self { client, id, photo_id } = self;
+            let id = id.map_err(Error::InvalidRequest)?;
+            let photo_id = photo_id.map_err(Error::InvalidRequest)?;
+            let url = format!(
+                "{}/inspector/v1/reports/{}/photos/{}", client.baseurl, encode_path(& id
+                .to_string()), encode_path(& photo_id.to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(
+                        super::Client::api_version(),
+                    ),
+                );
+            #[allow(unused_mut)]
+            let mut request = client
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "delete_photo",
+            };
+            client.pre(&mut request, &info).await?;
+            let result = client.exec(request, &info).await;
+            client.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200u16 => ResponseValue::from_response(response).await,
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                401u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                403u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                404u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                405u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                409u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                500u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                503u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+    }
+    /**Builder for [`Client::update_photo`]
+
+[`Client::update_photo`]: super::Client::update_photo*/
+    #[derive(Debug, Clone)]
+    pub struct UpdatePhoto<'a> {
+        client: &'a super::Client,
+        id: Result<::uuid::Uuid, String>,
+        photo_id: Result<::uuid::Uuid, String>,
+        body: Result<types::builder::UpdatePhoto, String>,
+    }
+    impl<'a> UpdatePhoto<'a> {
+        pub fn new(client: &'a super::Client) -> Self {
+            Self {
+                client: client,
+                id: Err("id was not initialized".to_string()),
+                photo_id: Err("photo_id was not initialized".to_string()),
+                body: Ok(::std::default::Default::default()),
+            }
+        }
+        pub fn id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.id = value
+                .try_into()
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for id failed".to_string()
+                });
+            self
+        }
+        pub fn photo_id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.photo_id = value
+                .try_into()
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for photo_id failed".to_string()
+                });
+            self
+        }
+        pub fn body<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<types::UpdatePhoto>,
+            <V as std::convert::TryInto<types::UpdatePhoto>>::Error: std::fmt::Display,
+        {
+            self.body = value
+                .try_into()
+                .map(From::from)
+                .map_err(|s| {
+                    format!("conversion to `UpdatePhoto` for body failed: {}", s)
+                });
+            self
+        }
+        pub fn body_map<F>(mut self, f: F) -> Self
+        where
+            F: std::ops::FnOnce(
+                types::builder::UpdatePhoto,
+            ) -> types::builder::UpdatePhoto,
+        {
+            self.body = self.body.map(f);
+            self
+        }
+        ///Sends a `PATCH` request to `/inspector/v1/reports/{id}/photos/{photoId}`
+        pub async fn send(
+            self,
+        ) -> Result<ResponseValue<types::Report>, Error<types::Error>> {
+            let Self { client, id, photo_id, body } = self;
+            let id = id.map_err(Error::InvalidRequest)?;
+            let photo_id = photo_id.map_err(Error::InvalidRequest)?;
+            let body = body
+                .and_then(|v| types::UpdatePhoto::try_from(v).map_err(|e| e.to_string()))
+                .map_err(Error::InvalidRequest)?;
+            let url = format!(
+                "{}/inspector/v1/reports/{}/photos/{}", client.baseurl, encode_path(& id
+                .to_string()), encode_path(& photo_id.to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(
+                        super::Client::api_version(),
+                    ),
+                );
+            #[allow(unused_mut)]
+            let mut request = client
+                .client
+                .patch(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "update_photo",
+            };
+            client.pre(&mut request, &info).await?;
+            let result = client.exec(request, &info).await;
+            client.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200u16 => ResponseValue::from_response(response).await,
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                401u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                403u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                404u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                405u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                408u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                409u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                413u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                500u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                503u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+    }
+    /**Builder for [`Client::correct_vehicle`]
+
+[`Client::correct_vehicle`]: super::Client::correct_vehicle*/
+    #[derive(Debug, Clone)]
+    pub struct CorrectVehicle<'a> {
+        client: &'a super::Client,
+        id: Result<::uuid::Uuid, String>,
+        body: Result<types::builder::CorrectVehicle, String>,
+    }
+    impl<'a> CorrectVehicle<'a> {
+        pub fn new(client: &'a super::Client) -> Self {
+            Self {
+                client: client,
+                id: Err("id was not initialized".to_string()),
+                body: Ok(::std::default::Default::default()),
+            }
+        }
+        pub fn id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.id = value
+                .try_into()
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for id failed".to_string()
+                });
+            self
+        }
+        pub fn body<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<types::CorrectVehicle>,
+            <V as std::convert::TryInto<
+                types::CorrectVehicle,
+            >>::Error: std::fmt::Display,
+        {
+            self.body = value
+                .try_into()
+                .map(From::from)
+                .map_err(|s| {
+                    format!("conversion to `CorrectVehicle` for body failed: {}", s)
+                });
+            self
+        }
+        pub fn body_map<F>(mut self, f: F) -> Self
+        where
+            F: std::ops::FnOnce(
+                types::builder::CorrectVehicle,
+            ) -> types::builder::CorrectVehicle,
+        {
+            self.body = self.body.map(f);
+            self
+        }
+        ///Sends a `PUT` request to `/inspector/v1/reports/{id}/vehicle`
+        pub async fn send(
+            self,
+        ) -> Result<ResponseValue<types::Report>, Error<types::Error>> {
+            let Self { client, id, body } = self;
+            let id = id.map_err(Error::InvalidRequest)?;
+            let body = body
+                .and_then(|v| {
+                    types::CorrectVehicle::try_from(v).map_err(|e| e.to_string())
+                })
+                .map_err(Error::InvalidRequest)?;
+            let url = format!(
+                "{}/inspector/v1/reports/{}/vehicle", client.baseurl, encode_path(& id
+                .to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(
+                        super::Client::api_version(),
+                    ),
+                );
+            #[allow(unused_mut)]
+            let mut request = client
+                .client
+                .put(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "correct_vehicle",
+            };
+            client.pre(&mut request, &info).await?;
+            let result = client.exec(request, &info).await;
+            client.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200u16 => ResponseValue::from_response(response).await,
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                401u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                403u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                404u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                405u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                408u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                409u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                413u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                500u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                503u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+    }
     /**Builder for [`Client::apply_measurement`]
 
 [`Client::apply_measurement`]: super::Client::apply_measurement*/
@@ -7728,6 +9285,128 @@ pub mod builder {
                 .build()?;
             let info = OperationInfo {
                 operation_id: "discard_measurement",
+            };
+            client.pre(&mut request, &info).await?;
+            let result = client.exec(request, &info).await;
+            client.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                204u16 => Ok(ResponseValue::empty(response)),
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                401u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                403u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                404u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                405u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                409u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                500u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                503u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+    }
+    /**Builder for [`Client::undo_measurement`]
+
+[`Client::undo_measurement`]: super::Client::undo_measurement*/
+    #[derive(Debug, Clone)]
+    pub struct UndoMeasurement<'a> {
+        client: &'a super::Client,
+        measurement_id: Result<::uuid::Uuid, String>,
+    }
+    impl<'a> UndoMeasurement<'a> {
+        pub fn new(client: &'a super::Client) -> Self {
+            Self {
+                client: client,
+                measurement_id: Err("measurement_id was not initialized".to_string()),
+            }
+        }
+        pub fn measurement_id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.measurement_id = value
+                .try_into()
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for measurement_id failed"
+                        .to_string()
+                });
+            self
+        }
+        ///Sends a `DELETE` request to `/inspector/v1/measurements/{measurementId}/settlement`
+        pub async fn send(self) -> Result<ResponseValue<()>, Error<types::Error>> {
+            let Self { client, measurement_id } = self;
+            let measurement_id = measurement_id.map_err(Error::InvalidRequest)?;
+            let url = format!(
+                "{}/inspector/v1/measurements/{}/settlement", client.baseurl,
+                encode_path(& measurement_id.to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(
+                        super::Client::api_version(),
+                    ),
+                );
+            #[allow(unused_mut)]
+            let mut request = client
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "undo_measurement",
             };
             client.pre(&mut request, &info).await?;
             let result = client.exec(request, &info).await;

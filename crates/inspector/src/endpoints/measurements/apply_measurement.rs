@@ -1,9 +1,9 @@
-//! `PUT /inspector/v1/reports/{id}/measurements/{measurementId}`: one click (MEA-13, INS-5).
+//! `PUT /inspector/v1/reports/{id}/measurements/{measurementId}`: applies a pending measurement (MEA-13, INS-5).
 
 use partner_api::plausible;
 use partner_api_store::measurements::{self, Status};
 
-use super::super::reports::{being_written, change};
+use super::super::reports::{change, check_editable};
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::db::waiting;
@@ -12,14 +12,14 @@ use crate::generated::errors::ErrorCode;
 use crate::generated::responses::ApplyMeasurementResponse;
 use crate::generated::types::ApplyMeasurementPath;
 
-/// Writes the values of a waiting measurement into the report's test-line form.
+/// Writes the values of a pending measurement to the report's test-line form.
 ///
-/// The report is locked before the measurement, by whoever writes: of two inspectors, or an inspector and a device, the one
-/// waits for the other, and then finds what it left.
+/// Every writer locks the report before the measurement. A second inspector, or a device, therefore waits for the first writer and
+/// then finds its result.
 ///
 /// # Errors
-/// `not_found` for no such measurement of the report's plate and branch; `already_settled` when it waits no more;
-/// `transition_refused` unless the report is being written.
+/// `not_found` if no such measurement exists for the report's plate and branch; `already_settled` if it is no longer pending;
+/// `transition_rejected` if the report cannot be edited.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -31,13 +31,13 @@ pub async fn handle(
             None => {
                 return Err(ApiError::new(
                     ErrorCode::NotFound,
-                    "there is no such measurement for the report's plate at its branch",
+                    "no such measurement for the report's plate at its branch",
                 ));
             }
             Some(Status::Pending) => {}
             Some(Status::Applied | Status::Discarded) => return Err(error::already_settled()),
         }
-        being_written(report)?;
+        check_editable(report)?;
         let applied = measurements::apply(
             transaction,
             measurement,

@@ -1,4 +1,4 @@
-//! `DELETE /inspector/v1/measurements/{measurementId}`: ignored; its record and its bytes stay (MEA-13, INS-5).
+//! `DELETE /inspector/v1/measurements/{measurementId}`: discards a pending measurement (MEA-13, INS-5).
 
 use crate::caller::Caller;
 use crate::context::Context;
@@ -8,10 +8,10 @@ use crate::generated::errors::ErrorCode;
 use crate::generated::responses::DiscardMeasurementResponse;
 use crate::generated::types::DiscardMeasurementPath;
 
-/// Settles a waiting measurement as ignored: a replay of it says `discarded`.
+/// Discards a pending measurement. Its record and its bytes are kept, and a replay of it returns `discarded`.
 ///
 /// # Errors
-/// `not_found` for no measurement at a branch of the inspector's; `already_settled` when it waits no more.
+/// `not_found` if it does not exist at the inspector's branches; `already_settled` if it is no longer pending.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -22,9 +22,9 @@ pub async fn handle(
     match waiting::discard(&client, inspector, path.measurement_id).await? {
         Discarded::Done => Ok(DiscardMeasurementResponse::NoContent),
         Discarded::Settled => Err(error::already_settled()),
-        Discarded::None => Err(ApiError::new(
+        Discarded::NotFound => Err(ApiError::new(
             ErrorCode::NotFound,
-            "there is no such measurement at a branch of yours",
+            "no such measurement at your branches",
         )),
     }
 }

@@ -1,5 +1,6 @@
-//! What devices have sent for a plate.
+//! Operations on pending measurements, and the event stream.
 
 pub mod apply_measurement;
 pub mod discard_measurement;
+pub mod undo_measurement;
 pub mod watch_reports;

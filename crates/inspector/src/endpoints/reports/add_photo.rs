@@ -1,31 +1,31 @@
-//! `POST /inspector/v1/reports/{id}/photos`: a photo, behind the others (INS-9).
+//! `POST /inspector/v1/reports/{id}/photos`: adds a photo after the others (INS-9).
 
 use bytes::Bytes;
-use codegen_runtime::Fault;
+use codegen_runtime::ValidationError;
 use partner_api::request_log::Reason;
-use partner_api_store::renderings;
+use partner_api_store::orphaned_objects;
 use uuid::Uuid;
 
-use super::{being_written, change};
+use super::{change, check_editable, photo_kind};
 use crate::caller::Caller;
 use crate::context::Context;
-use crate::db::photos::{self, NewPhoto, Unadded};
+use crate::db::photos::{self, AddError, NewPhoto};
 use crate::db::writing;
 use crate::error::{self, ApiError};
 use crate::generated::errors::ErrorCode;
 use crate::generated::responses::AddPhotoResponse;
-use crate::generated::types::{AddPhotoPath, AddPhotoQuery, PhotoKind};
-use crate::photo::{self, Picture};
+use crate::generated::types::{AddPhotoPath, AddPhotoQuery};
+use crate::photo::{self, PhotoError, Picture};
 
 const JPEG: &str = "image/jpeg";
 
 /// Adds a photo.
 ///
-/// Its objects are noted before they are stored, and stored before the report names them: what is refused then leaves none behind,
-/// and what a request leaves that ended in between is deleted a day later, as PDFs are that no report names.
+/// Its objects are recorded as orphaned before they are stored, and the report references them afterwards. If the request is
+/// rejected, they are deleted at once. If it ends in between, they are deleted a day later, like orphaned PDFs.
 ///
 /// # Errors
-/// `unsupported_photo` for bytes that are no JPEG and no PNG; `transition_refused` unless the report is being written.
+/// `unsupported_photo`, `photo_truncated` or `photo_too_large` for an invalid photo; `transition_rejected` if the report cannot be edited.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -33,107 +33,106 @@ pub async fn handle(
     query: AddPhotoQuery,
     raw: Bytes,
 ) -> Result<AddPhotoResponse, ApiError> {
-    // Nobody's photo is worked on for a report that it cannot go to.
-    writable(context, caller, path.id).await?;
-    let Picture { whole, small } = drawn(context, raw).await?;
+    // Checked before the photo is decoded, which is expensive.
+    check_report(context, caller, path.id).await?;
+    let Picture { full, thumbnail } = decode(context, raw).await?;
     let id = Uuid::now_v7();
     let keys = [
         format!("photos/{}/{id}.jpg", path.id),
         format!("photos/{}/{id}-s.jpg", path.id),
     ];
-    // Drawing is no wait for the database, nor is storing.
-    photos::note(&context.db(&caller.anew()).await?, path.id, &keys).await?;
-    let size_bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
+    // The time for decoding and storing does not count against the deadline for the database.
+    photos::record_orphans(&context.db(&caller.with_new_deadline()).await?, path.id, &keys).await?;
+    let size_bytes = i64::try_from(full.len()).unwrap_or(i64::MAX);
     let storage = &context.service().storage;
-    let stored = futures::join!(storage.put(&keys[0], whole, JPEG), storage.put(&keys[1], small, JPEG));
+    let stored = futures::join!(
+        storage.put(&keys[0], full, JPEG),
+        storage.put(&keys[1], thumbnail, JPEG)
+    );
     if let (Err(error), _) | (_, Err(error)) = stored {
-        forget(context, caller, &keys).await;
+        delete_objects(context, caller, &keys).await;
         return Err(error::storage_failed(&error));
     }
     let photo = NewPhoto {
         id,
-        kind: word(query.kind),
+        kind: photo_kind(query.kind),
         point_code: query.point_code.as_deref(),
         caption: query.caption.as_deref(),
         object_key: &keys[0],
         thumb_object_key: &keys[1],
         size_bytes,
     };
-    let caller = caller.anew();
+    let caller = caller.with_new_deadline();
     let added = change(context, &caller, path.id, async |transaction, _, report| {
-        being_written(report)?;
-        photos::add(transaction, report, &photo).await?.map_err(unadded)
+        check_editable(report)?;
+        photos::add(transaction, report, &photo).await?.map_err(add_error)
     });
     let added = added.await;
     if added.is_err() {
-        forget(context, &caller, &keys).await;
+        delete_objects(context, &caller, &keys).await;
     }
     Ok(AddPhotoResponse::Created(added?))
 }
 
-/// Deletes what no report names. What fails is done later by whoever deletes PDFs.
-async fn forget(context: &Context, caller: &Caller, keys: &[String]) {
-    let forgetting = async {
-        let client = context.db(&caller.anew()).await?;
-        for key in photos::condemn(&client, keys).await? {
+/// Deletes the objects of a photo that was not added. If that fails, they are deleted later, together with orphaned PDFs.
+async fn delete_objects(context: &Context, caller: &Caller, keys: &[String]) {
+    let deletion = async {
+        let client = context.db(&caller.with_new_deadline()).await?;
+        for key in photos::begin_deletion(&client, keys).await? {
             let deleted = context.service().storage.delete(&key).await;
             deleted.map_err(|error| error::storage_failed(&error))?;
-            renderings::deleted(&client, &key).await?;
+            orphaned_objects::deleted(&client, &key).await?;
         }
         Ok::<_, ApiError>(())
     };
-    if forgetting.await.is_err() {
-        tracing::warn!("a photo that was not added is deleted later");
+    if deletion.await.is_err() {
+        tracing::warn!("failed to delete a photo that was not added; it is deleted later");
     }
 }
 
-async fn writable(context: &Context, caller: &Caller, id: Uuid) -> Result<(), ApiError> {
+/// Checks that the report exists and can be edited.
+async fn check_report(context: &Context, caller: &Caller, id: Uuid) -> Result<(), ApiError> {
     let inspector = caller.inspector()?;
     let client = context.db(caller).await?;
     let transaction = client.transaction();
     let report = writing::lock(&transaction, inspector, id).await;
     transaction.rollback().await?;
-    being_written(&report?.ok_or_else(error::no_such_report)?)
+    check_editable(&report?.ok_or_else(error::no_such_report)?)
 }
 
-/// Reads and draws a picture on a thread of its own: it takes tenths of a second.
-async fn drawn(context: &Context, raw: Bytes) -> Result<Picture, ApiError> {
-    let place = context.photos().clone().acquire_owned().await;
-    // The place goes along: a thread at work is not ended by whoever waits for it.
-    let drawing = tokio::task::spawn_blocking(move || {
-        let _place = place;
+/// Decodes a photo and encodes its two sizes on a blocking thread, because this takes tenths of a second.
+async fn decode(context: &Context, raw: Bytes) -> Result<Picture, ApiError> {
+    let permit = context.decoding().clone().acquire_owned().await;
+    // The thread holds the permit, because it continues after the request was cancelled.
+    let decoding = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         photo::read(&raw)
     });
-    match drawing.await {
+    match decoding.await {
         Ok(Ok(picture)) => Ok(picture),
-        Ok(Err(problem)) => Err(ApiError::new(ErrorCode::UnsupportedPhoto, problem.to_string())),
+        Ok(Err(problem)) => Err(ApiError::new(photo_error_code(&problem), problem.to_string())),
         Err(_) => {
-            tracing::error!("reading a picture panicked");
+            tracing::error!("decoding a photo panicked");
             Err(ApiError::internal().with_reason(Reason::Panicked))
         }
     }
 }
 
-fn unadded(why: Unadded) -> ApiError {
-    match why {
-        Unadded::NoPoint => ApiError::invalid_request(Fault::of_parameter(
-            "point_code",
-            "is no point of the report's forms; see them for the codes",
-        )),
-        Unadded::TooLate => ApiError::unavailable(Reason::RequestOverdue),
-        Unadded::TooMany => error::transition_refused(format!("a report has at most {} photos", photos::MOST)),
+fn photo_error_code(problem: &PhotoError) -> ErrorCode {
+    match problem {
+        PhotoError::UnsupportedFormat | PhotoError::Undecodable(_) => ErrorCode::UnsupportedPhoto,
+        PhotoError::Empty | PhotoError::Truncated => ErrorCode::PhotoTruncated,
+        PhotoError::TooLarge(..) => ErrorCode::PhotoTooLarge,
     }
 }
 
-fn word(kind: PhotoKind) -> &'static str {
-    match kind {
-        PhotoKind::Exterior => "EXTERIOR",
-        PhotoKind::Interior => "INTERIOR",
-        PhotoKind::Engine => "ENGINE",
-        PhotoKind::Underbody => "UNDERBODY",
-        PhotoKind::Damage => "DAMAGE",
-        PhotoKind::Odometer => "ODOMETER",
-        PhotoKind::Registration => "REGISTRATION",
-        PhotoKind::OtosicilPdf => "OTOSICIL_PDF",
+fn add_error(error: AddError) -> ApiError {
+    match error {
+        AddError::NoPoint => ApiError::invalid_request(ValidationError::of_parameter(
+            "point_code",
+            "is not a point of the report's forms; see the forms for the codes",
+        )),
+        AddError::TooLate => ApiError::unavailable(Reason::RequestOverdue),
+        AddError::TooMany => error::transition_rejected(format!("a report has at most {} photos", photos::MAX_PHOTOS)),
     }
 }

@@ -1,38 +1,42 @@
-//! `PUT /inspector/v1/reports/{id}/forms/{templateCode}`: answers into a form.
+//! `PUT /inspector/v1/reports/{id}/forms/{templateCode}`: writes answers to a form (INS-7).
 
-use super::{being_written, change};
+use super::{change, check_editable};
 use crate::caller::Caller;
 use crate::context::Context;
-use crate::db::writing::{self, Unwritten};
+use crate::db::writing::{self, FillError, Filling};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::generated::responses::FillFormResponse;
 use crate::generated::types::{AnswerToWrite, FillForm, FillFormPath};
-use crate::rules::answers::ToWrite;
+use crate::rules::answers::NewAnswer;
 
-/// Writes the answers that are sent, and leaves the form's others.
+/// Clears and writes the answers that are sent, and leaves the form's other answers unchanged.
 ///
 /// # Errors
-/// `invalid_request` names all answers that cannot be written; `not_found` for a template that the organisation does not have;
-/// `transition_refused` unless the report is being written.
+/// `invalid_request` with all invalid answers; `not_found` for an unknown template; `transition_rejected` if the report cannot be
+/// edited.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
     path: FillFormPath,
     body: FillForm,
 ) -> Result<FillFormResponse, ApiError> {
-    let answers: Vec<ToWrite> = body.answers.into_iter().map(to_write).collect();
-    let (code, note) = (path.template_code, body.general_note);
+    let filling = Filling {
+        template_code: path.template_code,
+        general_note: body.general_note,
+        clear: body.clear.unwrap_or_default(),
+        answers: body.answers.into_iter().flatten().map(new_answer).collect(),
+    };
     let report = change(context, caller, path.id, async |transaction, inspector, report| {
-        being_written(report)?;
-        let filled = writing::fill(transaction, inspector, report, &code, note.as_deref(), &answers);
-        filled.await.map_err(unwritten)
+        check_editable(report)?;
+        let filled = writing::fill(transaction, inspector, report, &filling);
+        filled.await.map_err(fill_error)
     });
     Ok(FillFormResponse::Ok(report.await?))
 }
 
-fn to_write(answer: AnswerToWrite) -> ToWrite {
-    ToWrite {
+fn new_answer(answer: AnswerToWrite) -> NewAnswer {
+    NewAnswer {
         point_code: answer.point_code,
         status: answer.status_code.map(Into::into),
         number: answer.numeric_value.map(|number| number.value),
@@ -40,13 +44,13 @@ fn to_write(answer: AnswerToWrite) -> ToWrite {
     }
 }
 
-fn unwritten(why: Unwritten) -> ApiError {
-    match why {
-        Unwritten::NoTemplate => ApiError::new(
+pub(super) fn fill_error(error: FillError) -> ApiError {
+    match error {
+        FillError::NoTemplate => ApiError::new(
             ErrorCode::NotFound,
             "the report has no form with this code; see its forms",
         ),
-        Unwritten::Faults(faults) => ApiError::invalid_request(faults),
-        Unwritten::Db(error) => error.into(),
+        FillError::Invalid(errors) => ApiError::invalid_request(errors),
+        FillError::Db(error) => error.into(),
     }
 }

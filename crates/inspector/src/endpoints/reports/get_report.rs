@@ -1,4 +1,4 @@
-//! `GET /inspector/v1/reports/{id}`: a report as it is being written, and what waits for it.
+//! `GET /inspector/v1/reports/{id}`: a report while it is edited, with its pending measurements.
 
 use std::collections::BTreeMap;
 
@@ -8,36 +8,34 @@ use partner_api::plausible;
 use partner_api::storage::LINK_LIFETIME;
 use partner_api_domain::threshold;
 use partner_api_store::connection::Connection;
-use partner_api_store::measurements::{self, Waiting};
+use partner_api_store::measurements::{self, PendingMeasurement};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::no_link;
+use super::link_failed;
 use crate::caller::{Caller, Inspector};
 use crate::context::Context;
 use crate::db::report::{self, Answer, Writer};
 use crate::error::{self, ApiError};
 use crate::generated::responses::GetReportResponse;
 use crate::generated::types::{
-    Bounds, Form, GetReportPath, Photo, Point, Pricing, Report, ReportData, Transition, Vehicle, WaitingMeasurement,
-    WaitingValue,
+    Bounds, Form, GetReportPath, Photo, Point, Pricing, PublishedPdf, ReplacedAnswer, Report, ReportData,
+    SettledMeasurement, Transition, Vehicle, WaitingMeasurement, WaitingValue,
 };
 use crate::rules::moves::Status;
 
-/// Answers the report with its forms, photos, transitions, and the measurements that wait for its plate at its branch.
+/// Returns the report with its forms, photos and transitions, and with the pending measurements for its plate at its branch.
 ///
 /// # Errors
-/// `not_found` for no report at a branch of the inspector's.
+/// `not_found` if the report does not exist at the inspector's branches.
 pub async fn handle(context: &Context, caller: &Caller, path: GetReportPath) -> Result<GetReportResponse, ApiError> {
     let inspector = caller.inspector()?;
     let client = context.db(caller).await?;
-    Ok(GetReportResponse::Ok(
-        whole(context, &client, inspector, path.id).await?,
-    ))
+    Ok(GetReportResponse::Ok(read(context, &client, inspector, path.id).await?))
 }
 
-/// A report as it is told.
-pub(in crate::endpoints) async fn whole(
+/// Reads a report as the API returns it.
+pub(in crate::endpoints) async fn read(
     context: &Context,
     client: &Connection,
     inspector: &Inspector,
@@ -45,10 +43,10 @@ pub(in crate::endpoints) async fn whole(
 ) -> Result<Report, ApiError> {
     let report = report::find(client, inspector, id).await?;
     let report = report.ok_or_else(error::no_such_report)?;
-    // In any status in which somebody may still look: what is not applied is to be ignored by somebody.
+    // Shown in all other statuses, even if the report cannot be edited, so that an inspector can discard them.
     let waiting = match report.status {
-        Status::Archived | Status::Cancelled => Vec::new(),
-        _ => measurements::waiting(client, id, plausible::documented).await?,
+        Status::Archived | Status::Cancelled | Status::Discarded => Vec::new(),
+        _ => measurements::pending(client, id, plausible::documented).await?,
     };
     let today = report::numbers(&report);
     let waiting = waiting
@@ -56,7 +54,10 @@ pub(in crate::endpoints) async fn whole(
         .map(|one| waiting_measurement(one, &today))
         .collect();
     let is_published = report.published_at.is_some();
-    let may_become = report.status.may_become(report.before_request());
+    let mut may_become = report.status.may_become(report.before_request());
+    if !report.is_untouched() {
+        may_become.retain(|status| *status != Status::Discarded);
+    }
     let mut photos = Vec::with_capacity(report.photos.len());
     for photo in &report.photos {
         photos.push(linked(context, photo).await?);
@@ -78,7 +79,9 @@ pub(in crate::endpoints) async fn whole(
             forms: report.forms.iter().map(form).collect(),
             photos,
             waiting,
+            settled: report.settled.iter().map(settled_measurement).collect(),
             transitions: report.transitions.iter().map(transition).collect(),
+            published_pdfs: report.pdfs.iter().map(published_pdf).collect(),
             overall_score: is_published.then_some(report.overall_score),
             public_slug: report.public_slug.clone(),
             pdf_sha256: report.pdf_sha256.as_deref().map(|digest| HEXLOWER.encode(digest)),
@@ -92,7 +95,7 @@ async fn linked(context: &Context, photo: &report::Photo) -> Result<Photo, ApiEr
     let link = async |key: &str| {
         let storage = &context.service().storage;
         let link = storage.presign(key, LINK_LIFETIME).await;
-        link.map(|link| link.url).map_err(|error| no_link(&error))
+        link.map(|link| link.url).map_err(|error| link_failed(&error))
     };
     Ok(Photo {
         id: photo.id,
@@ -112,6 +115,10 @@ fn vehicle(vehicle: &report::Vehicle) -> Vehicle {
         brand: vehicle.brand.clone(),
         model: vehicle.model.clone(),
         year: vehicle.year,
+        r#type: vehicle.body_type.clone(),
+        fuel_type: vehicle.fuel_type.clone(),
+        transmission: vehicle.transmission.clone(),
+        color: vehicle.color.clone(),
         factory_power_hp: vehicle.factory_power_hp,
     }
 }
@@ -149,7 +156,9 @@ fn point(point: &report::Point) -> Point {
         note: answer.map(|answer| answer.note.clone()),
         written_by: answer.map(writer),
         written_at: answer.map(|answer| answer.written_at),
+        is_required: point.is_required,
         bounds: point.bounds.map(bounds),
+        replaced: point.replaced.as_ref().map(replaced),
     }
 }
 
@@ -158,6 +167,33 @@ fn writer(answer: &Answer) -> String {
         Writer::Person(name) => name.clone(),
         Writer::Device(Some(serial)) => format!("device {serial}"),
         Writer::Device(None) => "device".to_owned(),
+    }
+}
+
+fn replaced(answer: &report::Replaced) -> ReplacedAnswer {
+    ReplacedAnswer {
+        status_code: answer.status_code.clone(),
+        numeric_value: answer.numeric_value.map(ExactNumber::from),
+        written_by: answer.written_by.clone(),
+        written_at: answer.written_at,
+    }
+}
+
+fn published_pdf(pdf: &report::Pdf) -> PublishedPdf {
+    PublishedPdf {
+        sha256: HEXLOWER.encode(&pdf.sha256),
+        published_at: pdf.published_at,
+    }
+}
+
+fn settled_measurement(measurement: &report::Settled) -> SettledMeasurement {
+    SettledMeasurement {
+        id: measurement.id,
+        device_serial: measurement.device_serial.clone(),
+        measured_at: measurement.measured_at,
+        settled_at: measurement.settled_at,
+        settled_by: measurement.settled_by.clone(),
+        is_applied: measurement.is_applied,
     }
 }
 
@@ -172,7 +208,7 @@ fn bounds(bounds: threshold::Bounds) -> Bounds {
 
 fn transition(transition: &report::Transition) -> Transition {
     Transition {
-        from: transition.from.map(|status| status.word().to_owned()),
+        from: transition.from.map(|status| status.as_str().to_owned()),
         to: transition.to.into(),
         by: transition.by.clone(),
         reason: transition.reason.clone(),
@@ -180,11 +216,11 @@ fn transition(transition: &report::Transition) -> Transition {
     }
 }
 
-fn waiting_measurement(waiting: Waiting, today: &BTreeMap<&str, Decimal>) -> WaitingMeasurement {
+fn waiting_measurement(waiting: PendingMeasurement, today: &BTreeMap<&str, Decimal>) -> WaitingMeasurement {
     let values = waiting.points.into_iter().map(|point| WaitingValue {
         value: point.value.into(),
         would_be: point.outcome.ok().map(|status| status.code().to_owned()),
-        skipped_for: point.outcome.err().map(|reason| reason.word().to_owned()),
+        skipped_for: point.outcome.err().map(|reason| reason.as_str().to_owned()),
         today: today.get(point.code.as_str()).copied().map(ExactNumber::from),
         code: point.code,
     });

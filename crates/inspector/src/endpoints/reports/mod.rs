@@ -1,15 +1,18 @@
-//! Reports while they are written.
+//! Operations on reports, and what they share.
 
 pub mod add_photo;
+pub mod correct_vehicle;
+pub mod delete_photo;
 pub mod fill_form;
 pub mod get_report;
 pub mod list_open_reports;
 pub mod move_report;
 pub mod open_report;
 pub mod order_photos;
+pub mod update_photo;
 pub mod update_report;
 
-use codegen_runtime::Fault;
+use codegen_runtime::ValidationError;
 use partner_api::request_log::Reason;
 use partner_api_store::transaction::Transaction;
 use rust_decimal::Decimal;
@@ -17,20 +20,21 @@ use uuid::Uuid;
 
 use crate::caller::{Caller, Inspector};
 use crate::context::Context;
-use crate::db::writing::{self, Locked};
+use crate::db::writing::{self, LockedReport};
 use crate::error::{self, ApiError};
-use crate::generated::types::Report;
+use crate::generated::errors::ErrorCode;
+use crate::generated::types::{PhotoKind, Report};
 use crate::rules::moves::Status;
 
-/// Does `work` on a locked report in a transaction, and answers the report as it is then.
+/// Runs `work` on a locked report in a transaction, and returns the report afterwards.
 ///
 /// # Errors
-/// `not_found` for no report at a branch of the inspector's; what `work` says, and nothing is changed then.
+/// `not_found` if the report does not exist at the inspector's branches; the error of `work`, after a rollback.
 pub(super) async fn change(
     context: &Context,
     caller: &Caller,
     id: Uuid,
-    work: impl AsyncFnOnce(&Transaction<'_>, &Inspector, &Locked) -> Result<(), ApiError>,
+    work: impl AsyncFnOnce(&Transaction<'_>, &Inspector, &LockedReport) -> Result<(), ApiError>,
 ) -> Result<Report, ApiError> {
     let inspector = caller.inspector()?;
     let client = context.db(caller).await?;
@@ -47,60 +51,80 @@ pub(super) async fn change(
     }
     done?;
     drop(client);
-    as_it_stands(context, caller, id).await
+    reread(context, caller, id).await
 }
 
-/// A report behind a change of it, read with time of its own: an answer that is missing would be taken for a change that is.
-pub(super) async fn as_it_stands(context: &Context, caller: &Caller, id: Uuid) -> Result<Report, ApiError> {
-    let client = context.db(&caller.anew()).await?;
-    get_report::whole(context, &client, caller.inspector()?, id).await
+/// Reads a report after a change, with a new deadline. Without a response, the client would assume that the change has failed.
+pub(super) async fn reread(context: &Context, caller: &Caller, id: Uuid) -> Result<Report, ApiError> {
+    let client = context.db(&caller.with_new_deadline()).await?;
+    get_report::read(context, &client, caller.inspector()?, id).await
 }
 
-/// Refuses a write by a version that is not the report's any more.
-pub(super) fn of_version(report: &Locked, version: i64) -> Result<(), ApiError> {
+/// Rejects a change that is based on an outdated version.
+pub(super) fn check_version(report: &LockedReport, version: i64) -> Result<(), ApiError> {
     match report.version == version {
         true => Ok(()),
         false => Err(error::changed_meanwhile()),
     }
 }
 
-/// Refuses a write in a report that is not being written.
-pub(super) fn being_written(report: &Locked) -> Result<(), ApiError> {
-    match report.status.is_writing() {
+/// Rejects a change of a report that cannot be edited.
+pub(super) fn check_editable(report: &LockedReport) -> Result<(), ApiError> {
+    match report.status.is_editable() {
         true => Ok(()),
-        false => Err(error::transition_refused(format!(
-            "the report is {}: it can be written in while it is DRAFT or REVISION_REQUESTED; {}",
-            report.status.word(),
-            possible(report)
+        false => Err(error::transition_rejected(format!(
+            "the report is {} and can be edited only in DRAFT or REVISION_REQUESTED; {}",
+            report.status.as_str(),
+            allowed_transitions(report)
         ))),
     }
 }
 
-/// What a report may become, in words.
-pub(super) fn possible(report: &Locked) -> String {
+/// Describes the statuses to which a report can be moved.
+pub(super) fn allowed_transitions(report: &LockedReport) -> String {
     let next = report.status.may_become(report.before_request);
     match next.is_empty() {
-        true => "it stays so".to_owned(),
+        true => "it cannot be moved to another status".to_owned(),
         false => {
-            let next: Vec<&str> = next.into_iter().map(Status::word).collect();
-            format!("it may become {}", next.join(" or "))
+            let next: Vec<&str> = next.into_iter().map(Status::as_str).collect();
+            format!("it can be moved to {}", next.join(" or "))
         }
     }
 }
 
-/// What is wrong with a price in lira.
-pub(super) fn price_fault(name: &str, price: Option<Decimal>) -> Option<Fault> {
-    outside(name, price, Decimal::from(1_000_000_000))
+/// Returns an error if a price in lira is out of range.
+pub(super) fn price_error(name: &str, price: Option<Decimal>) -> Option<ValidationError> {
+    range_error(name, price, Decimal::from(1_000_000_000))
 }
 
-/// What is wrong with a number that has bounds.
-pub(super) fn outside(name: &str, value: Option<Decimal>, most: Decimal) -> Option<Fault> {
+/// Returns an error if a number is not between zero and `max`.
+pub(super) fn range_error(name: &str, value: Option<Decimal>, max: Decimal) -> Option<ValidationError> {
     let value = value?;
-    (value < Decimal::ZERO || value > most).then(|| Fault::of_member(name, format!("must be between 0.00 and {most}")))
+    (value < Decimal::ZERO || value > max)
+        .then(|| ValidationError::of_member(name, format!("must be between 0.00 and {max}")))
 }
 
-/// Why a link could not be made.
-pub(super) fn no_link(error: &partner_api::storage::StorageError) -> ApiError {
-    tracing::error!(%error, "a link to a photo could not be made");
+/// 503: a link to a photo could not be created.
+pub(super) fn link_failed(error: &partner_api::storage::StorageError) -> ApiError {
+    tracing::error!(%error, "failed to create a link to a photo");
     ApiError::unavailable(Reason::StorageFailed)
+}
+
+/// The stored code of a kind of photo.
+pub(super) fn photo_kind(kind: PhotoKind) -> &'static str {
+    match kind {
+        PhotoKind::Exterior => "EXTERIOR",
+        PhotoKind::Interior => "INTERIOR",
+        PhotoKind::Engine => "ENGINE",
+        PhotoKind::Underbody => "UNDERBODY",
+        PhotoKind::Damage => "DAMAGE",
+        PhotoKind::Odometer => "ODOMETER",
+        PhotoKind::Registration => "REGISTRATION",
+        PhotoKind::OtosicilPdf => "OTOSICIL_PDF",
+    }
+}
+
+/// 404: the report has no such photo.
+pub(super) fn no_such_photo() -> ApiError {
+    ApiError::new(ErrorCode::NotFound, "the report has no such photo; read it again")
 }

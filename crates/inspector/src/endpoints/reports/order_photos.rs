@@ -1,6 +1,6 @@
-//! `PUT /inspector/v1/reports/{id}/photos`: the photos into an order.
+//! `PUT /inspector/v1/reports/{id}/photos`: sorts the photos.
 
-use super::{being_written, change, of_version};
+use super::{change, check_editable, check_version};
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::db::photos;
@@ -8,10 +8,11 @@ use crate::error::{self, ApiError};
 use crate::generated::responses::OrderPhotosResponse;
 use crate::generated::types::{OrderPhotos, OrderPhotosPath};
 
-/// Puts the report's photos into the order of the ids.
+/// Sorts the report's photos in the order of the IDs.
 ///
 /// # Errors
-/// `invalid_request` unless each photo is named once; `changed_meanwhile` and `transition_refused` as for other writes.
+/// `invalid_request` unless the IDs name each photo exactly once; `changed_meanwhile` for an outdated version;
+/// `transition_rejected` if the report cannot be edited.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -20,13 +21,13 @@ pub async fn handle(
 ) -> Result<OrderPhotosResponse, ApiError> {
     let OrderPhotos { version, photo_ids } = body;
     let report = change(context, caller, path.id, async |transaction, _, report| {
-        of_version(report, version)?;
-        being_written(report)?;
+        check_version(report, version)?;
+        check_editable(report)?;
         match photos::order(transaction, report, &photo_ids).await? {
             true => Ok(()),
             false => Err(error::member(
                 "photo_ids",
-                "must name each photo of the report once, and no other",
+                "must name each photo of the report exactly once and no other photo",
             )),
         }
     });

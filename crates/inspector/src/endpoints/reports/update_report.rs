@@ -1,9 +1,9 @@
-//! `PATCH /inspector/v1/reports/{id}`: texts, mileage and pricing.
+//! `PATCH /inspector/v1/reports/{id}`: changes texts, mileage and pricing.
 
-use codegen_runtime::Faults;
+use codegen_runtime::ValidationErrors;
 use rust_decimal::Decimal;
 
-use super::{being_written, change, of_version, outside, price_fault};
+use super::{change, check_editable, check_version, price_error, range_error};
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::db::writing::{self, Update};
@@ -11,10 +11,10 @@ use crate::error::ApiError;
 use crate::generated::responses::UpdateReportResponse;
 use crate::generated::types::{UpdateReport, UpdateReportPath};
 
-/// Changes what is sent, and leaves the rest.
+/// Changes the fields that are sent and leaves the others unchanged.
 ///
 /// # Errors
-/// `changed_meanwhile` for a version that is not the report's any more; `transition_refused` unless it is being written.
+/// `changed_meanwhile` for an outdated version; `transition_rejected` if the report cannot be edited.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -22,12 +22,12 @@ pub async fn handle(
     body: UpdateReport,
 ) -> Result<UpdateReportResponse, ApiError> {
     let version = body.version;
-    let faults = [
-        price_fault("base_price", body.base_price),
-        outside("discount_percent", body.discount_percent, Decimal::ONE_HUNDRED),
+    let errors = [
+        price_error("base_price", body.base_price),
+        range_error("discount_percent", body.discount_percent, Decimal::ONE_HUNDRED),
     ];
-    if let Some(faults) = Faults::of(faults.into_iter().flatten()) {
-        return Err(ApiError::invalid_request(faults));
+    if let Some(errors) = ValidationErrors::of(errors.into_iter().flatten()) {
+        return Err(ApiError::invalid_request(errors));
     }
     let update = Update {
         summary: body.summary,
@@ -36,11 +36,11 @@ pub async fn handle(
         base_price: body.base_price,
         discount_percent: body.discount_percent,
         discount_name: body.discount_name,
-        payment_type: body.payment_type,
+        payment_type: body.payment_type.map(|payment| payment.as_str()),
     };
     let report = change(context, caller, path.id, async |transaction, _, report| {
-        of_version(report, version)?;
-        being_written(report)?;
+        check_version(report, version)?;
+        check_editable(report)?;
         Ok(writing::update(transaction, report, &update).await?)
     });
     Ok(UpdateReportResponse::Ok(report.await?))

@@ -1,4 +1,4 @@
-//! `GET /inspector/v1/session`: who is signed in.
+//! `GET /inspector/v1/session`: the session.
 
 use crate::caller::{Caller, Inspector};
 use crate::context::Context;
@@ -6,16 +6,16 @@ use crate::error::ApiError;
 use crate::generated::responses::GetSessionResponse;
 use crate::generated::types::{Branch, Session, SessionData};
 
-/// Tells who is signed in, for which branches, and the token that each write carries.
+/// Returns the inspector's name and branches, and the CSRF token that every write must carry.
 ///
 /// # Errors
 /// `signed_out` without a session.
-#[allow(clippy::unused_async, reason = "what is generated awaits it")]
+#[allow(clippy::unused_async, reason = "the generated code awaits it")]
 pub async fn handle(_: &Context, caller: &Caller) -> Result<GetSessionResponse, ApiError> {
     Ok(GetSessionResponse::Ok(shown(caller.inspector()?)))
 }
 
-/// A session as it is told.
+/// The session as the API returns it.
 pub(super) fn shown(inspector: &Inspector) -> Session {
     let branches = inspector.branches().iter().map(|branch| Branch {
         id: branch.id,

@@ -1,4 +1,4 @@
-//! Who is at the page.
+//! Operations on the inspector's session.
 
 pub mod get_session;
 pub mod sign_in;

@@ -1,4 +1,4 @@
-//! `POST /inspector/v1/session`: a token for a session (INS-2, INS-3).
+//! `POST /inspector/v1/session`: exchanges a token for a session (INS-2, INS-3, INS-4).
 
 use chrono::Utc;
 use partner_api_domain::inspector_token;
@@ -15,7 +15,7 @@ use crate::generated::types::SignIn;
 /// Exchanges a token for a session.
 ///
 /// # Errors
-/// `token_refused` for a token that is not in force; `too_many_attempts` for an address whose attempts have failed too often.
+/// `token_rejected` for an unknown or revoked token; `too_many_attempts` for an address with too many failed attempts.
 pub async fn handle(context: &Context, caller: &Caller, body: SignIn) -> Result<SignInResponse, ApiError> {
     let client = context.db(caller).await?;
     if let Some(left) = attempts::count(&client, caller.address()).await? {
@@ -25,7 +25,7 @@ pub async fn handle(context: &Context, caller: &Caller, body: SignIn) -> Result<
                 ErrorCode::TooManyAttempts,
                 format!(
                     "{} attempts to sign in from this address have failed; wait for Retry-After",
-                    attempts::MOST
+                    attempts::MAX_FAILED
                 ),
             )
         });
@@ -34,11 +34,11 @@ pub async fn handle(context: &Context, caller: &Caller, body: SignIn) -> Result<
     let token = inspector_token::hash(&body.token);
     if !sessions::begin(&client, &token, &cookie.digest()).await? {
         return Err(ApiError::new(
-            ErrorCode::TokenRefused,
-            "this token is not in force: it is mistyped, or was revoked; ask the operator for another one",
+            ErrorCode::TokenRejected,
+            "the token is unknown or revoked; check the spelling, or ask the operator for a new one",
         ));
     }
-    attempts::take_back(&client, caller.address()).await?;
+    attempts::undo(&client, caller.address()).await?;
     let session = sessions::find(&client, &cookie.digest(), false).await?;
     let inspector = Inspector::of(session.ok_or_else(error::signed_out)?, cookie);
     let seconds = (inspector.ends_at() - Utc::now()).num_seconds();

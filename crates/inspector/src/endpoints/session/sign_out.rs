@@ -1,4 +1,4 @@
-//! `DELETE /inspector/v1/session`: the session is over, at all replicas.
+//! `DELETE /inspector/v1/session`: ends the session on all replicas.
 
 use crate::caller::Caller;
 use crate::context::Context;
@@ -9,7 +9,7 @@ use crate::generated::responses::SignOutResponse;
 /// Ends the session.
 ///
 /// # Errors
-/// `signed_out` without one.
+/// `signed_out` without a session.
 pub async fn handle(context: &Context, caller: &Caller) -> Result<SignOutResponse, ApiError> {
     let cookie = caller.inspector()?.cookie();
     sessions::end(&context.db(caller).await?, &cookie.digest()).await?;

@@ -1,4 +1,4 @@
-//! Measurements: recorded, applied, discarded.
+//! Measurements and their states.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use crate::data::Writer;
 
 #[test]
 fn measurements_are_in_every_state_with_every_outcome() {
-    for (status, least) in [("APPLIED", 50), ("PENDING", 30), ("DISCARDED", 10)] {
+    for (status, min) in [("APPLIED", 50), ("PENDING", 30), ("DISCARDED", 10)] {
         let found = DATA
             .measurements
             .iter()
             .filter(|measurement| measurement.status == status)
             .count();
-        assert!(found >= least, "{found} {status}");
+        assert!(found >= min, "{found} {status}");
     }
     let points = || DATA.measurements.iter().flat_map(|measurement| &measurement.points);
     for outcome in ["applied", "unknown_point", "no_status"] {
@@ -41,7 +41,7 @@ fn measurements_are_in_every_state_with_every_outcome() {
 }
 
 #[test]
-fn a_raw_package_says_what_was_recorded() {
+fn a_raw_package_agrees_with_the_recorded_measurement() {
     for measurement in &DATA.measurements {
         let raw: serde_json::Value = serde_json::from_slice(&measurement.raw).expect("JSON");
         let plate = Plate::parse(raw["plate"].as_str().expect("a plate")).expect("a plate");

@@ -1,4 +1,4 @@
-//! Reports and their vehicles, photos and prices; those that examples name.
+//! Reports with their vehicles, photos and prices, and the example reports.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,12 +6,12 @@ use chrono::Duration;
 use partner_api_domain::plate::Plate;
 
 use super::{DATA, count};
-use crate::catalogue::places;
+use crate::catalog::places;
 use crate::data::{Inspection, Opened};
 use crate::random::vin_check_digit;
 
 #[test]
-fn reports_are_many_in_every_status() {
+fn there_are_many_reports_in_every_status() {
     assert!(DATA.inspections.len() >= 600);
     let statuses = [
         "DRAFT",
@@ -29,7 +29,7 @@ fn reports_are_many_in_every_status() {
 }
 
 #[test]
-fn more_than_a_page_of_reports_was_opened_at_one_time() {
+fn more_than_a_page_of_reports_was_opened_at_the_same_time() {
     let mut times: HashMap<_, usize> = HashMap::new();
     for inspection in &DATA.inspections {
         if let Opened::At(time) = inspection.opened {
@@ -57,7 +57,7 @@ fn every_vehicle_has_a_valid_vin_and_plate() {
 }
 
 #[test]
-fn most_plates_are_of_the_branchs_province() {
+fn most_plates_are_from_the_province_of_the_branch() {
     let local = count(|inspection| {
         let province = format!("{:02}", DATA.branches[inspection.branch].province);
         DATA.vehicles[inspection.vehicle].plate.starts_with(&province)
@@ -66,7 +66,7 @@ fn most_plates_are_of_the_branchs_province() {
 }
 
 #[test]
-fn some_reports_are_open_and_some_were_until_just_now() {
+fn some_reports_are_open_and_some_were_open_until_recently() {
     let day = Duration::hours(24);
     let age = |inspection: &Inspection| match inspection.opened {
         Opened::Before(age) => Some(age),
@@ -107,7 +107,7 @@ fn two_open_reports_of_a_branch_share_their_vehicle() {
 }
 
 #[test]
-fn the_open_example_is_a_draft_with_an_empty_test_line_form_and_a_plate_of_its_own() {
+fn the_open_example_is_a_draft_with_an_empty_test_line_form_and_a_unique_plate() {
     let example = &DATA.inspections[DATA.examples.open_report];
     assert_eq!(example.status, "DRAFT");
     assert_eq!(DATA.branches[example.branch].code, places::OPEN_REPORT_CODE);
@@ -157,7 +157,7 @@ fn a_few_published_reports_have_no_public_page() {
 }
 
 #[test]
-fn prices_follow_from_their_discounts() {
+fn the_final_price_is_the_base_price_minus_the_discount() {
     for inspection in &DATA.inspections {
         let hundred = rust_decimal::Decimal::ONE_HUNDRED;
         let discounted = inspection.base_price * (hundred - inspection.discount_percent) / hundred;
@@ -166,7 +166,7 @@ fn prices_follow_from_their_discounts() {
 }
 
 #[test]
-fn photos_of_hidden_kinds_and_flags_are_among_the_others() {
+fn some_photos_are_of_hidden_kinds_or_not_shown_in_the_report() {
     let photos = || DATA.inspections.iter().flat_map(|inspection| &inspection.photos);
     for kind in [
         "EXTERIOR",

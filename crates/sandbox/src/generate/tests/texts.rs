@@ -1,4 +1,4 @@
-//! What inspectors write, beside what they found and read.
+//! Inspectors' texts must agree with their findings and readings.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use super::DATA;
 use crate::data::{Inspection, Opened};
 
 #[test]
-fn texts_hold_personal_data_that_scrubbing_finds_and_prices_that_it_leaves() {
+fn scrubbing_removes_personal_data_and_keeps_prices() {
     let texts: Vec<_> = DATA
         .inspections
         .iter()
@@ -33,7 +33,7 @@ fn texts_hold_personal_data_that_scrubbing_finds_and_prices_that_it_leaves() {
     }
 }
 
-/// The texts of a report: its own and its forms'.
+/// Returns the texts of a report, its forms and its photos.
 fn texts(inspection: &Inspection) -> Vec<&str> {
     let forms = inspection.forms.iter().flat_map(|form| {
         let notes = form.answers.iter().map(|answer| answer.note.as_str());
@@ -44,16 +44,16 @@ fn texts(inspection: &Inspection) -> Vec<&str> {
     own.into_iter().chain(forms).chain(captions).collect()
 }
 
-/// The number before ` km` that follows these words, where a text has them.
-fn kilometres(text: &str, after: &str) -> Option<i32> {
+/// Returns the number between `after` and ` km` in a text, if there is one.
+fn kilometers(text: &str, after: &str) -> Option<i32> {
     let (_, rest) = text.split_once(after)?;
     let (number, _) = rest.split_once(" km")?;
     number.replace('.', "").parse().ok()
 }
 
 #[test]
-fn no_text_says_another_mileage_than_was_read() {
-    let (mut told, mut services) = (0, 0);
+fn mileages_in_texts_agree_with_the_reading() {
+    let (mut readings, mut services) = (0, 0);
     for inspection in &DATA.inspections {
         let read = inspection.snapshot_mileage_km;
         assert!(
@@ -63,20 +63,20 @@ fn no_text_says_another_mileage_than_was_read() {
         );
         for text in texts(inspection) {
             for before in ["Gösterge ", "kalibreli cihazla, ", "sınırlar içinde; ", "göstergede "] {
-                if let Some(km) = kilometres(text, before) {
+                if let Some(km) = kilometers(text, before) {
                     assert_eq!(km, read, "{}: {text}", inspection.report_number);
-                    told += 1;
+                    readings += 1;
                 }
             }
-            if let Some(last) = kilometres(text, "son bakım ") {
+            if let Some(last) = kilometers(text, "son bakım ") {
                 assert!(last < read.max(1_001), "{}: {text}, {read}", inspection.report_number);
                 services += 1;
             }
-            if let Some(next) = kilometres(text, "sonraki bakımın ") {
+            if let Some(next) = kilometers(text, "sonraki bakımın ") {
                 assert!(next > read, "{}: {text}, {read}", inspection.report_number);
                 services += 1;
             }
-            // Whatever else has a mileage in it is one of these.
+            // No other sentence contains a mileage.
             let known = [
                 "Gösterge ",
                 "kalibreli",
@@ -91,11 +91,11 @@ fn no_text_says_another_mileage_than_was_read() {
             );
         }
     }
-    assert!(told > 50 && services > 50, "{told}, {services}");
+    assert!(readings > 50 && services > 50, "{readings}, {services}");
 }
 
 #[test]
-fn what_is_read_never_goes_back() {
+fn the_mileage_of_a_vehicle_never_decreases() {
     let mut last: HashMap<usize, i32> = HashMap::new();
     for inspection in &DATA.inspections {
         let before = last.insert(inspection.vehicle, inspection.snapshot_mileage_km);
@@ -106,7 +106,7 @@ fn what_is_read_never_goes_back() {
 }
 
 #[test]
-fn what_inspectors_write_is_what_they_found() {
+fn texts_agree_with_the_findings() {
     let mut checked = 0;
     for inspection in &DATA.inspections {
         let statuses: HashSet<&str> = inspection

@@ -1,6 +1,6 @@
 //! Writes the document's `x-codeSamples` from the signing kits.
 //!
-//!     cargo code-samples    after the document or a kit has changed; a test says when it has
+//!     cargo code-samples    run it after changing the document or a kit; a test fails otherwise
 
 use std::error::Error;
 use std::fs;

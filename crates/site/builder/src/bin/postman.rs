@@ -1,6 +1,6 @@
 //! Writes the Postman collection of the document.
 //!
-//!     cargo postman    after the document has changed; a test says when it has
+//!     cargo postman    run it after changing the document; a test fails otherwise
 
 use std::error::Error;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Files as they come: their names, bytes and folders.
+//! Imported files: their names, encodings and folders.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{deployment, ndjson, without};
 
 #[tokio::test]
-async fn bytes_that_are_no_such_file_are_told_as_what_they_are() {
+async fn a_file_of_the_wrong_type_is_rejected_with_its_actual_type() {
     let deployment = deployment().await;
     let long = [b"{\"plate\": \"".as_slice(), &vec![b'x'; 3 << 20], b"\"}\n"].concat();
     for (name, bytes, words) in [
@@ -51,7 +51,7 @@ async fn bytes_that_are_no_such_file_are_told_as_what_they_are() {
 }
 
 #[tokio::test]
-async fn a_file_may_have_a_mark_crlf_blank_lines_any_order_of_columns_or_nothing_at_all() {
+async fn a_file_may_have_a_byte_order_mark_crlf_blank_lines_reordered_columns_or_no_content() {
     let deployment = deployment().await;
     let csv = "\u{feff}code,organization,city,name\r\n\r\n=1+1,ege-ekspertiz,\"İzmir, \"\"Alsancak\"\"\",Şube 1\r\n\
                @2,ege-ekspertiz,\"two\r\nlines\",Şube 2\r\n";
@@ -91,7 +91,7 @@ async fn a_file_may_have_a_mark_crlf_blank_lines_any_order_of_columns_or_nothing
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_or_has_no_kind_is_told() {
+async fn an_unreadable_file_and_a_file_of_unknown_kind_are_reported() {
     let deployment = deployment().await;
     fs::create_dir(deployment.folder.path().join("empty")).unwrap();
     deployment.put("things.ndjson", "");
@@ -122,7 +122,7 @@ async fn what_cannot_be_read_or_has_no_kind_is_told() {
 
 /// IMP-5
 #[tokio::test]
-async fn a_folder_goes_on_with_the_files_that_are_not_in_yet() {
+async fn a_second_import_of_a_folder_continues_with_the_remaining_files() {
     let deployment = deployment().await;
     fs::create_dir(deployment.folder.path().join("all")).unwrap();
     let branch = json!({ "organization": "yeni", "code": "Y-1", "name": "Yeni", "city": "İzmir" });
@@ -134,9 +134,9 @@ async fn a_folder_goes_on_with_the_files_that_are_not_in_yet() {
     deployment.put("all/notes.txt", "");
     let ran = deployment.run(&["import", "all"]);
     assert_eq!(ran.code, 2);
-    let told: Vec<_> = ran.stderr.lines().collect();
+    let messages: Vec<_> = ran.stderr.lines().collect();
     assert_eq!(
-        told,
+        messages,
         [
             "all: skipped, because the names do not start with a kind: notes.txt",
             "error: all/branches.ndjson:1: city: found nothing; expected a value (city)",

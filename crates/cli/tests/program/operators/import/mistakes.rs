@@ -1,4 +1,4 @@
-//! What is wrong in a file: told line by line, and nothing of the file kept.
+//! Mistakes in imported files are reported by line, and nothing of the file is imported.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{deployment, ndjson, report, vehicle, with, without};
 
 /// IMP-1
 #[tokio::test]
-async fn what_is_wrong_with_a_line_is_told_with_its_number_the_field_and_what_was_expected() {
+async fn a_mistake_is_reported_with_its_line_its_field_and_the_expected_value() {
     let deployment = deployment().await;
     let (reports, vehicles) = (
         deployment.count("inspections").await,
@@ -137,7 +137,7 @@ async fn what_is_wrong_with_a_line_is_told_with_its_number_the_field_and_what_wa
         (
             "vehicles.ndjson",
             ndjson(&[with(vehicle("V"), "id", json!("1"))]),
-            "1: id: found `1`; expected an id, like",
+            "1: id: found `1`; expected an ID, like",
         ),
         (
             "vehicles.csv",
@@ -276,7 +276,7 @@ async fn what_is_wrong_with_a_line_is_told_with_its_number_the_field_and_what_wa
 
 /// IMP-1
 #[tokio::test]
-async fn of_a_file_with_three_bad_lines_three_are_told_and_nothing_is_kept() {
+async fn all_bad_lines_of_a_file_are_reported_and_nothing_is_imported() {
     let deployment = deployment().await;
     let before = deployment.count("inspections").await;
     let mut lines: Vec<_> = (1..=300).map(|number| report(&format!("N-{number}"))).collect();
@@ -285,13 +285,13 @@ async fn of_a_file_with_three_bad_lines_three_are_told_and_nothing_is_kept() {
     lines[149] = with(lines[149].clone(), "vehicle", json!("NOBODYS-VIN"));
     let ran = deployment.import("inspections.ndjson", ndjson(&lines), &["--part", "10"]);
     assert_eq!(ran.code, 2);
-    let told: Vec<_> = ran
+    let messages: Vec<_> = ran
         .stderr
         .lines()
         .map(|line| line.split(": expected").next().unwrap())
         .collect();
     assert_eq!(
-        told,
+        messages,
         [
             "error: inspections.ndjson:5: overall_score: found `101`; expected a whole number from 0 to 100",
             "inspections.ndjson:77: plate: found a text of 8 characters; expected a plate: it must begin with a province code \
@@ -305,9 +305,9 @@ async fn of_a_file_with_three_bad_lines_three_are_told_and_nothing_is_kept() {
     assert!(few.stderr.contains("of which the first 1 are shown"), "{}", few.stderr);
 }
 
-/// IMP-1: what may say who somebody is stays in the file.
+/// IMP-1: messages contain no personal data.
 #[tokio::test]
-async fn no_message_repeats_a_plate_a_vehicle_number_or_a_text() {
+async fn no_message_contains_a_plate_a_vin_or_a_text() {
     let deployment = deployment().await;
     let line = json!({
         "plate": "99SECRET", "vin": "SECRET\u{7}", "brand": "Fiat", "model": "Egea", "year": 2020, "type": "SEDAN",

@@ -1,8 +1,8 @@
-//! Files of things, brought in.
+//! `partner-api import`.
 
 mod files;
-mod going_on;
 mod mistakes;
+mod resuming;
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::operators::program::{Deployment, Ran};
 
-/// The program over a database with the fixture data of the conformance tests.
+/// A deployment over a database with the fixture data of the conformance tests.
 async fn deployment() -> Deployment {
     Deployment::of(Database::create().await)
 }
@@ -35,7 +35,7 @@ impl Deployment {
     }
 }
 
-/// Things as lines.
+/// Formats values as NDJSON.
 fn ndjson(lines: &[Value]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }

@@ -1,0 +1,156 @@
+//! Extractors for Dropshot's server: JSON bodies, and queries and forms with repeated names, which Dropshot's own extractors
+//! reject.
+
+use async_trait::async_trait;
+use dropshot::{
+    ApiEndpointBodyContentType, Body, CONTENT_TYPE_JSON, CONTENT_TYPE_URL_ENCODED, ExclusiveExtractor,
+    ExtractorMetadata, HttpError, Query, RequestContext, ServerContext, SharedExtractor, TypedBody, UntypedBody,
+};
+use http::{HeaderMap, Request, header};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::json;
+
+/// Declares an extractor that reads the body with a function. Its documentation is that of `TypedBody`.
+macro_rules! body_extractor {
+    ($(#[$about:meta])* $name:ident, $inner:ty, $read:expr) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $name<T> {
+            inner: $inner,
+        }
+
+        impl<T> $name<T> {
+            /// The value; for an optional body, `None` if the body is empty.
+            pub fn into_inner(self) -> $inner {
+                self.inner
+            }
+        }
+
+        #[async_trait]
+        impl<T> ExclusiveExtractor for $name<T>
+        where
+            T: JsonSchema + DeserializeOwned + Send + Sync + 'static,
+        {
+            async fn from_request<C: ServerContext>(
+                context: &RequestContext<C>,
+                request: Request<Body>,
+            ) -> Result<Self, HttpError> {
+                let bytes = UntypedBody::from_request(context, request).await?;
+                let inner = $read(context.request.headers(), bytes.as_bytes())?;
+                Ok($name { inner })
+            }
+
+            fn metadata(content_type: ApiEndpointBodyContentType) -> ExtractorMetadata {
+                <TypedBody<T> as ExclusiveExtractor>::metadata(content_type)
+            }
+        }
+    };
+}
+
+body_extractor! {
+    /// A request body that is exactly one JSON document ([`json::read`]).
+    ///
+    /// It has the same schema and error statuses as Dropshot's `TypedBody`, which however also accepts trailing data, and
+    /// invalid UTF-8 in members that it ignores.
+    JsonBody, T, json
+}
+
+body_extractor! {
+    /// An optional body, read like [`JsonBody`] unless it is empty.
+    ///
+    /// The emitted document describes it as required, because Dropshot does not support optional bodies.
+    OptionalJsonBody, Option<T>, unless_empty(json)
+}
+
+body_extractor! {
+    /// A form, some of whose members are lists.
+    ListForm, T, form
+}
+
+body_extractor! {
+    /// An optional form, read like [`ListForm`] unless the body is empty.
+    ///
+    /// The emitted document describes it as required, because Dropshot does not support optional bodies.
+    OptionalForm, Option<T>, unless_empty(form)
+}
+
+/// Query parameters, some of which are lists.
+#[derive(Debug)]
+pub struct ListQuery<T> {
+    inner: T,
+}
+
+impl<T> ListQuery<T> {
+    /// The parameters.
+    pub fn into_inner(self) -> T {
+        self.inner
+    }
+}
+
+#[async_trait]
+impl<T> SharedExtractor for ListQuery<T>
+where
+    T: JsonSchema + DeserializeOwned + Send + Sync + 'static,
+{
+    async fn from_request<C: ServerContext>(context: &RequestContext<C>) -> Result<Self, HttpError> {
+        let query = context.request.uri().query().unwrap_or_default();
+        match serde_html_form::from_str(query) {
+            Ok(inner) => Ok(ListQuery { inner }),
+            Err(error) => Err(rejected(format!("unable to parse query string: {error}"))),
+        }
+    }
+
+    fn metadata(content_type: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        <Query<T> as SharedExtractor>::metadata(content_type)
+    }
+}
+
+fn unless_empty<T>(
+    read: impl FnOnce(&HeaderMap, &[u8]) -> Result<T, HttpError>,
+) -> impl FnOnce(&HeaderMap, &[u8]) -> Result<Option<T>, HttpError> {
+    move |headers: &HeaderMap, bytes: &[u8]| match bytes {
+        [] => Ok(None),
+        bytes => read(headers, bytes).map(Some),
+    }
+}
+
+fn json<T: DeserializeOwned + JsonSchema>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, HttpError> {
+    is_json(headers)?;
+    json::read(bytes).map_err(|errors| rejected(format!("unable to parse JSON body: {errors}")))
+}
+
+/// Rejects content types other than JSON. Like Dropshot, accepts requests without one.
+fn is_json(headers: &HeaderMap) -> Result<(), HttpError> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let text = value
+        .to_str()
+        .map_err(|_| rejected("invalid content type: must be visible ASCII".into()))?;
+    let name = text.split(';').next().unwrap_or_default().trim_end().to_lowercase();
+    match ApiEndpointBodyContentType::from_mime_type(&name) {
+        Ok(ApiEndpointBodyContentType::Json) => Ok(()),
+        Ok(other) => Err(rejected(format!(
+            "expected content type \"{CONTENT_TYPE_JSON}\", got \"{}\"",
+            other.mime_type()
+        ))),
+        Err(unknown) => Err(rejected(format!("unsupported content-type: {unknown}"))),
+    }
+}
+
+fn form<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, HttpError> {
+    let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = sent.and_then(|sent| sent.split(';').next()).unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case(CONTENT_TYPE_URL_ENCODED) {
+        return Err(rejected(format!(
+            "expected content type \"{CONTENT_TYPE_URL_ENCODED}\""
+        )));
+    }
+    serde_html_form::from_bytes(bytes).map_err(|error| rejected(format!("unable to parse URL-encoded body: {error}")))
+}
+
+fn rejected(message: String) -> HttpError {
+    HttpError::for_bad_request(None, message)
+}

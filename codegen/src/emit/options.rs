@@ -1,0 +1,41 @@
+//! Choices of the caller: where the generated code finds its context, and how requests are dispatched.
+
+use proc_macro2::TokenStream;
+
+/// The module that contains what the generated code uses: `context`, `error`, `gateway` and `endpoints` for a
+/// server, `hooks` for a client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Root(String);
+
+impl Root {
+    /// Parses a module path such as `crate::http`; `None` if it is invalid.
+    pub fn new(text: &str) -> Option<Self> {
+        let path: syn::Path = syn::parse_str(text).ok()?;
+        let plain = path.segments.iter().all(|part| part.arguments.is_empty());
+        plain.then(|| Root(text.to_string()))
+    }
+
+    pub(super) fn tokens(&self) -> TokenStream {
+        // `new` has parsed the text.
+        self.0.parse().unwrap_or_default()
+    }
+}
+
+impl Default for Root {
+    /// `crate`
+    fn default() -> Self {
+        Root("crate".into())
+    }
+}
+
+/// How requests reach their operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dispatch {
+    /// Through Dropshot's server: `dispatch.rs` implements the trait, and Dropshot routes requests and reads arguments.
+    #[default]
+    Dropshot,
+    /// Through your gateway, which authenticates the caller before it reads the arguments. `calls.rs` is a table of functions that
+    /// take a `codegen_runtime::call::Request`. `dispatch.rs` implements the trait with the gateway, so that Dropshot's server can
+    /// serve the same operations.
+    Calls,
+}

@@ -1,0 +1,270 @@
+//! Replaces constructs with equivalent ones, so that the readers handle only one form of each.
+
+use codegen_runtime::Format;
+use serde_json::{Map, Value, json};
+
+use crate::node::{METHODS, escaped};
+use crate::openapi_3_1;
+use crate::places::{self, Kind};
+use crate::read::{ANNOTATIONS, is_json};
+
+/// Replaces forms by equivalent ones.
+pub fn simplified(document: &mut Value) {
+    places::change(document, |value, kind| match (value, kind) {
+        (Value::Object(members), Kind::Schema) => schema(members),
+        (Value::Object(members), _) => content(members, kind),
+        _ => {}
+    });
+}
+
+/// Keeps only the first of `media_types` that a body or a response with several has.
+pub fn choose(document: &mut Value, media_types: &[String]) {
+    let plain = |name: &str| name.split(';').next().unwrap_or_default().trim().to_lowercase();
+    places::change(document, |value, _| {
+        let Some(content) = value.get_mut("content").and_then(Value::as_object_mut) else {
+            return;
+        };
+        let position = |wanted: &String| content.keys().position(|name| plain(name) == plain(wanted));
+        if content.len() > 1
+            && let Some(index) = media_types.iter().find_map(position)
+        {
+            let mut count = 0..;
+            content.retain(|_, _| count.next() == Some(index));
+        }
+    });
+}
+
+/// Removes webhooks and callbacks, which are requests that the server sends, and returns their pointers.
+pub fn without_own_requests(document: &mut Value) -> Vec<String> {
+    let mut removed = Vec::new();
+    for name in take(document, "webhooks") {
+        removed.push(format!("#/webhooks/{}", escaped(&name)));
+    }
+    if let Some(components) = document.get_mut("components") {
+        take(components, "callbacks");
+    }
+    for (path, item) in members(document.get_mut("paths")) {
+        for method in METHODS {
+            let Some(operation) = item.get_mut(method) else {
+                continue;
+            };
+            for name in take(operation, "callbacks") {
+                removed.push(format!(
+                    "#/paths/{}/{method}/callbacks/{}",
+                    escaped(path),
+                    escaped(&name)
+                ));
+            }
+        }
+    }
+    removed
+}
+
+fn members(value: Option<&mut Value>) -> impl Iterator<Item = (&String, &mut Value)> {
+    value.and_then(Value::as_object_mut).into_iter().flatten()
+}
+
+/// Removes a member, and returns the names in it.
+fn take(holder: &mut Value, key: &str) -> Vec<String> {
+    let removed = holder.as_object_mut().and_then(|members| members.shift_remove(key));
+    let names = removed.as_ref().and_then(Value::as_object);
+    names.into_iter().flat_map(|names| names.keys().cloned()).collect()
+}
+
+fn schema(members: &mut Map<String, Value>) {
+    if members.contains_key("$ref") {
+        members.retain(|key, _| !is_ignored_beside_a_reference(key));
+        return;
+    }
+    annotating_parts(members);
+    // OpenAPI 3.0 does not have this keyword, but its meaning is clear.
+    openapi_3_1::constant(members);
+    rules_of_alternatives(members);
+    if !members.contains_key("type")
+        && let Some(ty) = intended_type(members)
+    {
+        members.insert("type".into(), ty.into());
+    }
+    if let Some(ty) = members.get("type").and_then(Value::as_str).map(str::to_string) {
+        members.retain(|key, _| !is_of_another_type(key, &ty));
+        values(members, &ty);
+        if ty == "array" && !members.contains_key("enum") {
+            members.entry("items").or_insert_with(|| json!({}));
+        }
+    }
+}
+
+/// Moves rules beside alternatives into those that have the type to which the rules apply.
+fn rules_of_alternatives(members: &mut Map<String, Value>) {
+    let keyword = ["oneOf", "anyOf"].into_iter().find(|key| members.contains_key(*key));
+    let Some(keyword) = keyword.filter(|_| !members.contains_key("type")) else {
+        return;
+    };
+    let Some(Value::Array(mut alternatives)) = members.get(keyword).cloned() else {
+        return;
+    };
+    let (rules, others): (Map<_, _>, Map<_, _>) = members
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .partition(|(key, _)| is_rule_of_a_type(key) && !OF_TYPES[0].1.contains(&key.as_str()));
+    for alternative in &mut alternatives {
+        let ty = alternative.get("type").and_then(Value::as_str).map(str::to_string);
+        let (Some(ty), Some(own)) = (ty, alternative.as_object_mut()) else {
+            return;
+        };
+        for (key, value) in rules.iter().filter(|(key, _)| !is_of_another_type(key, &ty)) {
+            if own.insert(key.clone(), value.clone()).is_some_and(|old| old != *value) {
+                return;
+            }
+        }
+    }
+    *members = others;
+    members.insert(keyword.into(), alternatives.into());
+}
+
+/// Removes values of an enumeration that have another type and are never valid, and rules that all other values follow.
+fn values(members: &mut Map<String, Value>, ty: &str) {
+    let Some(Value::Array(mut values)) = members.get("enum").cloned() else {
+        return;
+    };
+    let is_of_type = |value: &Value| match ty {
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        _ => true,
+    };
+    let may_be_null = members.get("nullable") == Some(&Value::Bool(true));
+    values.retain(|value| is_of_type(value) || value.is_null() && may_be_null);
+    if values.is_empty() {
+        return;
+    }
+    let length = |value: &Value| value.as_str().map(|text| text.chars().count() as u64);
+    for (key, is_kept) in [("minLength", u64::ge as fn(&u64, &u64) -> bool), ("maxLength", u64::le)] {
+        if let Some(limit) = members.get(key).and_then(Value::as_u64)
+            && values.iter().filter_map(length).all(|length| is_kept(&length, &limit))
+        {
+            members.shift_remove(key);
+        }
+    }
+    members.insert("enum".into(), values.into());
+}
+
+/// Whether a rule applies only to values of another type, which the schema does not allow.
+pub fn is_of_another_type(key: &str, ty: &str) -> bool {
+    let is_number = |ty: &str| ty == "number" || ty == "integer";
+    match OF_TYPES.iter().find(|(_, keys)| keys.contains(&key)) {
+        Some((of, _)) => *of != ty && !(is_number(of) && is_number(ty)),
+        None => key == "format" && ty != "string" && !is_number(ty),
+    }
+}
+
+/// Removes empty content of a response, and gives JSON without a schema the schema of any value.
+fn content(holder: &mut Map<String, Value>, kind: Kind) {
+    let Some(content) = holder.get_mut("content").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if content.is_empty() && kind == Kind::Response {
+        holder.shift_remove("content");
+        return;
+    }
+    for (_, media) in content.iter_mut().filter(|(media_type, _)| is_json(media_type)) {
+        if let Some(media) = media.as_object_mut() {
+            media.entry("schema").or_insert_with(|| json!({}));
+        }
+    }
+}
+
+/// Whether a member beside a `$ref`, which OpenAPI 3.0 ignores, does not change which values are valid.
+fn is_ignored_beside_a_reference(key: &str) -> bool {
+    let matters = ["nullable", "default", "readOnly", "writeOnly"];
+    key.starts_with("x-")
+        || ["summary", "examples", "type"].contains(&key)
+        || ANNOTATIONS.contains(&key) && !matters.contains(&key)
+}
+
+/// Moves the annotations of those parts of an `allOf` that have nothing else to the schema itself. The other parts keep
+/// their indexes.
+fn annotating_parts(members: &mut Map<String, Value>) {
+    let Some(Value::Array(mut parts)) = members.get_mut("allOf").map(Value::take) else {
+        return;
+    };
+    let is_annotation = |key: &String| ANNOTATIONS.contains(&key.as_str()) || key.starts_with("x-");
+    let before = parts.len();
+    for part in parts.iter_mut().filter_map(Value::as_object_mut) {
+        if part.keys().all(is_annotation) {
+            for (key, value) in std::mem::take(part) {
+                members.entry(key).or_insert(value);
+            }
+        }
+    }
+    while parts.last().is_some_and(|part| *part == json!({})) {
+        parts.pop();
+    }
+    match parts.is_empty() && before > 0 {
+        true => drop(members.shift_remove("allOf")),
+        false => drop(members.insert("allOf".into(), parts.into())),
+    }
+}
+
+/// The keywords from which the type of a schema without one follows.
+const OF_TYPES: [(&str, &[&str]); 4] = [
+    (
+        "object",
+        &["properties", "additionalProperties", "minProperties", "maxProperties"],
+    ),
+    ("array", &["items", "minItems", "maxItems", "uniqueItems"]),
+    ("string", &["minLength", "maxLength", "pattern"]),
+    (
+        "number",
+        &[
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ],
+    ),
+];
+
+/// Whether a keyword applies only to values of one type.
+pub fn is_rule_of_a_type(key: &str) -> bool {
+    key == "format" || OF_TYPES.iter().any(|(_, keys)| keys.contains(&key))
+}
+
+/// The type to which the rules of a schema apply, if it is only one. Strictly, a schema without a type also accepts all
+/// values of other types, but authors do not intend that.
+fn intended_type(members: &Map<String, Value>) -> Option<&'static str> {
+    let alternatives = ["oneOf", "anyOf", "not"].iter().any(|key| members.contains_key(*key));
+    let of_rules = |keys: &[&str]| keys.iter().any(|key| members.contains_key(*key));
+    let mut types = OF_TYPES.iter().filter(|(_, keys)| of_rules(keys)).map(|(ty, _)| *ty);
+    if let (Some(one), None) = (types.next(), types.next()) {
+        return (one == "object" || !alternatives && !members.contains_key("allOf")).then_some(one);
+    }
+    if let (Some(format), false, false) = (
+        members.get("format").and_then(Value::as_str),
+        alternatives,
+        members.contains_key("allOf") || members.contains_key("enum"),
+    ) {
+        return type_of_format(format);
+    }
+    let values = members.get("enum").and_then(Value::as_array)?;
+    let mut types = values.iter().filter(|value| !value.is_null()).map(|value| match value {
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("boolean"),
+        Value::Number(number) if number.is_f64() => Some("number"),
+        Value::Number(_) => Some("integer"),
+        _ => None,
+    });
+    let first = types.next()??;
+    types.all(|ty| ty == Some(first)).then_some(first)
+}
+
+fn type_of_format(format: &str) -> Option<&'static str> {
+    match format {
+        "int32" | "int64" => Some("integer"),
+        "float" | "double" => Some("number"),
+        "date-time" | "date" | "uuid" | "byte" => Some("string"),
+        other => Format::named(other).map(|_| "string"),
+    }
+}

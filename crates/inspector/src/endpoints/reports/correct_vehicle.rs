@@ -1,0 +1,34 @@
+//! `PUT /inspector/v1/reports/{id}/vehicle`: corrects the vehicle's data.
+
+use super::fill_form::fill_error;
+use super::open_report::{new_vehicle, power_error};
+use super::{change, check_editable, check_version};
+use crate::caller::Caller;
+use crate::context::Context;
+use crate::db::writing;
+use crate::error::ApiError;
+use crate::generated::responses::CorrectVehicleResponse;
+use crate::generated::types::{CorrectVehicle, CorrectVehiclePath};
+
+/// Replaces the data of the report's vehicle, and computes the power ratio again.
+///
+/// # Errors
+/// `changed_meanwhile` for an outdated version; `transition_rejected` if the report cannot be edited.
+pub async fn handle(
+    context: &Context,
+    caller: &Caller,
+    path: CorrectVehiclePath,
+    body: CorrectVehicle,
+) -> Result<CorrectVehicleResponse, ApiError> {
+    if let Some(error) = power_error(body.vehicle.factory_power_hp) {
+        return Err(ApiError::invalid_request(error));
+    }
+    let (version, vehicle) = (body.version, new_vehicle(body.vehicle));
+    let report = change(context, caller, path.id, async |transaction, inspector, report| {
+        check_version(report, version)?;
+        check_editable(report)?;
+        let corrected = writing::correct_vehicle(transaction, inspector, report, &vehicle);
+        corrected.await.map_err(fill_error)
+    });
+    Ok(CorrectVehicleResponse::Ok(report.await?))
+}

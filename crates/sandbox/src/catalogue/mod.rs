@@ -1,7 +1,0 @@
-//! What the sandbox's data is made of: places, vehicles, form templates and sentences.
-
-pub mod places;
-pub mod templates;
-pub mod test_line;
-pub mod texts;
-pub mod vehicles;

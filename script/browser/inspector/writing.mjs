@@ -1,0 +1,195 @@
+// Opening reports, and saving what is typed.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { axe } from "../browser.mjs";
+import { apply, ask, banner, device, inspector, measure, numberOf, openDraft, reports, url, visit, visitReport } from "./setup.mjs";
+
+test("typed text survives a reload", async () => {
+  const report = reports.pop();
+  const { page, close } = await visitReport(report);
+  page.on("dialog", (dialog) => dialog.accept());
+  await page.route("**/forms/*", (route) => route.abort());
+  await numberOf(page, "BRAKE_REAR_RIGHT").fill("1,7");
+  await page.locator("#TEST_LINE-BRAKE_REAR_RIGHT-state", { hasText: "Gönderilemedi" }).waitFor();
+  await page.unroute("**/forms/*");
+  await page.reload();
+  await page.locator("#TEST_LINE-BRAKE_REAR_RIGHT-state", { hasText: "kaydedildi" }).waitFor();
+  assert.equal(await numberOf(page, "BRAKE_REAR_RIGHT").inputValue(), "1,7");
+  await close();
+});
+
+test("saving a note does not overwrite values from a device", async () => {
+  const report = reports.pop();
+  await measure(report, { values: { SUSP_FRONT_LEFT: 71.5 }, serial: "FIRST" });
+  const { page, close } = await visitReport(report);
+  await apply(page).click();
+  await banner(page).waitFor({ state: "detached" });
+  const sent = page.waitForRequest((request) => request.method() === "PUT" && request.url().includes("/forms/"));
+  await page.getByLabel("Not: Süspansiyon verimi, sol ön").fill("Amortisör yeni");
+  const { answers } = (await sent).postDataJSON();
+  assert.deepEqual(answers, [{ point_code: "SUSP_FRONT_LEFT", note: "Amortisör yeni" }]);
+  await page.locator("#TEST_LINE-SUSP_FRONT_LEFT-state", { hasText: "kaydedildi" }).waitFor();
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  const point = data.forms.find((form) => form.is_test_line).points.find(({ code }) => code === "SUSP_FRONT_LEFT");
+  assert.deepEqual([point.numeric_value, point.note, /FIRST/.test(point.written_by)], [71.5, "Amortisör yeni", true]);
+  await close();
+});
+
+test("a report is created for a plate, and the page asks for an unknown vehicle", async () => {
+  const { page, close, errors } = await visit();
+  await page.keyboard.press("Alt+n");
+  await page.locator("#plate").fill("34 tst 777");
+  await page.locator("#package_name").fill("Full + Test Hattı");
+  await page.locator("#base_price").fill("6.900");
+  await page.locator("main .primary").click();
+  // The error appears at the missing field.
+  assert.equal(await page.locator("#mileage_km-error").innerText(), "Bu alan zorunludur.");
+  assert.ok(await page.locator("#mileage_km").evaluate((node) => node === document.activeElement));
+  await page.locator("#mileage_km").fill("84210,5");
+  await page.keyboard.press("Enter");
+  await page.locator("#mileage_km-error", { hasText: "Yalnızca rakam" }).waitFor();
+  await page.locator("#mileage_km").fill("84.210");
+  await page.keyboard.press("Enter");
+  await page.locator("#vin").waitFor();
+  const vehicle = { vin: "wvwzzz1jz3w386752", brand: "Volkswagen", model: "Golf", year: "2019", color: "Beyaz", type: "HATCHBACK", fuel_type: "GASOLINE", transmission: "MANUAL", factory_power_hp: "115" };
+  for (const [name, value] of Object.entries(vehicle)) {
+    const field = page.locator(`#${name}`);
+    if (await field.evaluate((node) => node.localName === "select")) await field.selectOption(value);
+    else await field.fill(value);
+  }
+  // The choices have Turkish labels.
+  assert.deepEqual(await page.locator("#fuel_type option").allInnerTexts(), ["Seçin", "Benzin", "Dizel", "LPG", "Hibrit", "Elektrik", "Diğer"]);
+  errors.splice(0);
+  await page.locator("main .primary").click();
+  await page.locator("main.report .plate", { hasText: "34 TST 777" }).waitFor();
+  await page.getByRole("link", { name: "Değerlendirme ve fiyat" }).click();
+  assert.equal(await page.locator("#field-base_price").inputValue(), "6.900,00");
+  assert.equal(await page.locator("#field-mileage_km").inputValue(), "84.210");
+  assert.deepEqual(errors, []);
+  await close();
+});
+
+test("a colleague's concurrent change is not overwritten without asking", async () => {
+  const report = reports.pop();
+  const { page, close } = await visitReport(report);
+  await page.getByRole("link", { name: "Değerlendirme ve fiyat" }).click();
+  await page.route("**/inspector/v1/events", (route) => route.abort());
+  await page.locator("#field-summary").fill("Benim yazdığım");
+  const held = [];
+  await page.route(`**/reports/${report.id}`, async (route) => {
+    if (route.request().method() === "PATCH" && held.length === 0) await new Promise((go) => held.push(go));
+    await route.continue();
+  });
+  while (held.length === 0) await new Promise((resume) => setImmediate(resume));
+  const colleague = await visit();
+  const { data: now } = await ask(colleague.page, "GET", `/reports/${report.id}`);
+  await ask(colleague.page, "PATCH", `/reports/${report.id}`, { version: now.version, summary: "Onun yazdığı" });
+  await colleague.close();
+  held.forEach((go) => go());
+  const asked = page.locator(".note", { hasText: "Onun yazdığı" });
+  await asked.waitFor();
+  assert.equal(await page.locator("#field-summary").inputValue(), "Benim yazdığım");
+  await asked.getByRole("button", { name: "Benimkini kaydet" }).click();
+  await page.locator("#field-summary-state", { hasText: "kaydedildi" }).waitFor();
+  const { data: after } = await ask(page, "GET", `/reports/${report.id}`);
+  assert.equal(after.summary, "Benim yazdığım");
+  await close();
+});
+
+test("a form's note is saved alone, and answers are cleared and written again", async () => {
+  const { page, errors, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/BODY_PAINT`);
+  await page.locator("#BODY_PAINT-note").fill("Araç kirli");
+  await page.locator("#BODY_PAINT-note-state", { hasText: "aydedildi" }).waitFor();
+  const { code, name } = report.forms.find((form) => form.template_code === "BODY_PAINT").points[0];
+  const row = page.locator(`#BODY_PAINT-${code}`);
+  const saved = page.locator(`#BODY_PAINT-${code}-state`, { hasText: "aydedildi" });
+  const stored = async () => (await ask(page, "GET", `/reports/${report.id}`)).data.forms.find((form) => form.template_code === "BODY_PAINT").points[0];
+  await row.locator("select").selectOption("PAINTED");
+  await row.locator("input.note-of").fill("Sol kenarda");
+  await saved.waitFor();
+  assert.deepEqual([(await stored()).status_code, (await stored()).note], ["PAINTED", "Sol kenarda"]);
+  const cleared = page.waitForResponse((response) => response.request().method() === "PUT" && response.ok());
+  await page.getByRole("button", { name: `Temizle: ${name}`, exact: true }).click();
+  await cleared;
+  assert.equal((await stored()).status_code ?? null, null);
+  const again = page.waitForResponse((response) => response.request().method() === "PUT" && response.ok());
+  await row.locator("select").selectOption("ORIGINAL");
+  await again;
+  assert.deepEqual([(await stored()).status_code, (await stored()).note], ["ORIGINAL", ""]);
+  assert.deepEqual(errors, []);
+  await close();
+});
+
+test("a rejected number has no green status, and shows why the service rejected it", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/TEST_LINE`);
+  await numberOf(page, "BRAKE_FRONT_LEFT").fill("2850");
+  await page.locator("#TEST_LINE-BRAKE_FRONT_LEFT-state .details", { hasText: "implausible" }).waitFor();
+  assert.equal(await page.locator("#TEST_LINE-BRAKE_FRONT_LEFT .status.good").count(), 0);
+  await close();
+});
+
+test("a plate with an open report is opened again only after a warning", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/new`);
+  await page.locator("#plate").fill(report.plate);
+  await page.locator("#mileage_km").fill("10");
+  await page.locator("#package_name").fill("Temel");
+  await page.locator("#base_price").fill("100");
+  await page.keyboard.press("Enter");
+  await page.locator("#already a", { hasText: report.report_number }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole("button", { name: "Yine de yeni rapor aç" }).click();
+  await page.locator("main.report h1").waitFor();
+  assert.ok(!page.url().includes(report.id));
+  await close();
+});
+
+test("a vehicle is corrected", async () => {
+  const { page, errors, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/details`);
+  await page.locator("#correct-vehicle").click();
+  await page.locator("#model").fill("Ibiza");
+  await page.locator("#fuel_type").selectOption("DIESEL");
+  await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
+  await page.locator("h1", { hasText: "Ibiza" }).waitFor();
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  assert.deepEqual([data.vehicle.fuel_type, data.vehicle.factory_power_hp, data.vehicle.vin], ["DIESEL", "110.00", report.vehicle.vin]);
+  assert.deepEqual(errors, []);
+  await close();
+});
+
+test("a search finds reports in every status, and filters and the place in the list survive Back and a reload", async () => {
+  const { page, close } = await visit();
+  const { data: published } = await ask(page, "GET", "/reports?status=PUBLISHED&limit=1");
+  await page.locator("#search").fill(published[0].report_number.toLowerCase());
+  await page.locator(`.reports a[href="#/reports/${published[0].id}"]`).waitFor();
+  await page.reload();
+  await page.locator(`.reports a[href="#/reports/${published[0].id}"]`).waitFor();
+  assert.equal(await page.locator("#search").inputValue(), published[0].report_number.toLowerCase());
+  await page.locator("#search").fill("");
+  await page.locator(".more").waitFor();
+  for (const length of [50, 75, 100, 125]) {
+    if (!(await page.locator(".more").count())) break;
+    await page.locator(".more").click();
+    await page.waitForFunction((length) => document.querySelectorAll(".reports li").length >= length || !document.querySelector(".more"), length);
+  }
+  const length = await page.locator(".reports li").count();
+  const last = page.locator(".reports li a").last();
+  await last.scrollIntoViewIfNeeded();
+  const top = await page.evaluate(() => window.scrollY);
+  assert.ok(top > 500, `${top}`);
+  await last.click();
+  await page.locator("main.report h1").waitFor();
+  await page.goBack();
+  await page.waitForFunction((length) => document.querySelectorAll(".reports li").length >= length, length);
+  await page.waitForFunction((top) => Math.abs(window.scrollY - top) < 200, top);
+  await close();
+});
