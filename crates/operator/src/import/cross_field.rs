@@ -1,7 +1,9 @@
 //! Checks across the fields of a line.
 
+use chrono::{TimeDelta, Utc};
+
 use super::kinds::Kind;
-use super::value::{CellError, Value};
+use super::value::{CellError, Value, written};
 use crate::point::Range;
 use crate::range::widened;
 
@@ -35,8 +37,19 @@ pub(crate) fn no_check(_: &Line<'_>) -> Option<(&'static str, CellError)> {
     None
 }
 
-/// Returns the condition of the schema.
+/// The tolerance for the clocks of the exporting system and of this machine.
+const CLOCK_TOLERANCE: TimeDelta = TimeDelta::days(1);
+
+/// Returns the condition of the schema, and rejects times in the future.
 pub(crate) fn inspection(line: &Line<'_>) -> Option<(&'static str, CellError)> {
+    let latest = Utc::now() + CLOCK_TOLERANCE;
+    for name in ["created_at", "published_at"] {
+        if let Some(Value::Time(time)) = line.of(name)
+            && *time > latest
+        {
+            return Some((name, CellError::found(&written(*time), "a time that is not in the future")));
+        }
+    }
     let Some(Value::Text(status)) = line.of("status") else {
         return None;
     };

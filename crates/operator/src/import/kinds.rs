@@ -85,7 +85,7 @@ const ID: Field = field(
 const MONEY: Type = Type::Decimal {
     whole: 10,
     scale: 2,
-    min: Decimal::MIN,
+    min: Decimal::ZERO,
     max: None,
 };
 const CREATED: Field = field(

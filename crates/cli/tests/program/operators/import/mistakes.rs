@@ -37,6 +37,11 @@ async fn a_mistake_is_reported_with_its_line_its_field_and_the_expected_value() 
         ),
         (
             "inspections.ndjson",
+            one(with(report("N-2"), "final_price", json!(-1))),
+            "2: final_price: found `-1`; expected a number of at least 0",
+        ),
+        (
+            "inspections.ndjson",
             one(with(report("N-2"), "base_price", json!(1.005))),
             "2: base_price: found `1.005`; expected at most 2 decimals",
         ),
@@ -54,6 +59,11 @@ async fn a_mistake_is_reported_with_its_line_its_field_and_the_expected_value() 
             "inspections.ndjson",
             one(with(report("N-2"), "published_at", json!("2026-05-12"))),
             "2: published_at: found `2026-05-12`; expected a time with its offset",
+        ),
+        (
+            "inspections.ndjson",
+            one(with(report("N-2"), "published_at", json!("2099-01-01T00:00:00Z"))),
+            "2: published_at: found `2099-01-01T00:00:00.000000Z`; expected a time that is not in the future",
         ),
         (
             "inspections.ndjson",
