@@ -49,6 +49,9 @@ pub enum Failure {
     /// A statement failed.
     #[error(transparent)]
     Db(#[from] DbError),
+    /// A search of the request log exceeded its time limit.
+    #[error("the search took too long; use a shorter --since, or name a --partner or a --key")]
+    SearchTimedOut,
     /// The outcome of a commit is unknown.
     #[error("the database did not respond in time, so the outcome is unknown; check with: partner-api audit list")]
     Unknown,
@@ -82,6 +85,7 @@ impl Failure {
             | Self::Dedicated(_)
             | Self::Stopped(_)
             | Self::Db(_)
+            | Self::SearchTimedOut
             | Self::Unknown
             | Self::Unhealthy(_)
             | Self::Output(_) => 1,

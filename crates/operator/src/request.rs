@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::{Args, Subcommand};
 use partner_api::request_log::{self, Cursor, Entry, Filter};
+use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
 use serde::Serialize;
+use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
 use crate::failure::{Failure, Kind};
@@ -24,7 +26,7 @@ the partner received. Paths, queries, bodies, signatures and secrets are not log
 
 Examples:
   partner-api request show 3f1c7a52-…
-  partner-api request list --partner 'Acme Devices' --status 4xx --since 1day
+  partner-api request list --partner 'Acme Devices' --status 4xx --since 7days
   partner-api request list --code invalid_signature --limit 20
   partner-api request tail --partner 'Acme Devices'      until Ctrl-C";
 
@@ -55,9 +57,9 @@ pub struct ListArgs {
     /// The filters.
     #[command(flatten)]
     filter: FilterArgs,
-    /// Only within this time, such as 24h
-    #[arg(long, value_name = "TIME", value_parser = when::span)]
-    since: Option<Duration>,
+    /// Only within this time before now or before --until
+    #[arg(long, value_name = "TIME", value_parser = when::span, default_value = "24h")]
+    since: Duration,
     /// Only before this time, with its offset
     #[arg(long, value_name = "TIME", value_parser = when::moment)]
     until: Option<DateTime<Utc>>,
@@ -178,20 +180,34 @@ async fn show(session: &Session, id: Uuid) -> Result<Output, Failure> {
 
 async fn list(session: &Session, args: &ListArgs) -> Result<Output, Failure> {
     let connection = session.read().await?;
+    let since = TimeDelta::from_std(args.since)
+        .ok()
+        .and_then(|span| args.until.unwrap_or_else(Utc::now).checked_sub_signed(span));
     let filter = Filter {
-        since: args
-            .since
-            .map(|span| Utc::now() - chrono::Duration::from_std(span).unwrap_or(chrono::Duration::MAX)),
+        since,
         until: args.until,
         limit: args.limit,
         ..args.filter.filter(&connection).await?
     };
     let lines: Vec<_> = request_log::list(&connection, &filter)
-        .await?
+        .await
+        .map_err(search_failure)?
         .into_iter()
         .map(Line)
         .collect();
-    Ok(Output::rows(&lines, "No requests match."))
+    Ok(Output::rows(
+        &lines,
+        "No requests match. Search a longer time with --since; the default is 24h.",
+    ))
+}
+
+/// Explains a search that took too long.
+fn search_failure(error: DbError) -> Failure {
+    if matches!(error, DbError::TimedOut) || error.rejection() == Some(&SqlState::QUERY_CANCELED) {
+        Failure::SearchTimedOut
+    } else {
+        error.into()
+    }
 }
 
 async fn tail(session: &Session, args: &FilterArgs, json: bool) -> Result<Output, Failure> {
@@ -275,6 +291,14 @@ fn statuses(text: &str) -> Result<RangeInclusive<u16>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_that_takes_too_long_is_explained() {
+        assert_eq!(
+            search_failure(DbError::TimedOut).to_string(),
+            "the search took too long; use a shorter --since, or name a --partner or a --key"
+        );
+    }
 
     #[test]
     fn a_status_filter_is_a_status_a_class_or_a_range() {

@@ -47,7 +47,10 @@ pub(crate) fn inspection(line: &Line<'_>) -> Option<(&'static str, CellError)> {
         if let Some(Value::Time(time)) = line.of(name)
             && *time > latest
         {
-            return Some((name, CellError::found(&written(*time), "a time that is not in the future")));
+            return Some((
+                name,
+                CellError::found(&written(*time), "a time that is not in the future"),
+            ));
         }
     }
     let Some(Value::Text(status)) = line.of("status") else {

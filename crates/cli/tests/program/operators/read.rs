@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use partner_api_tests::cluster::Database;
+use chrono::{TimeDelta, Utc};
+use partner_api_tests::cluster::{self, Database};
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::{ALPHA, Service};
 use serde_json::json;
@@ -36,6 +37,41 @@ async fn every_list_is_a_table_or_one_json_document() {
         assert_eq!(deployment.run(&[list, "list"]).stdout, none);
         assert_eq!(deployment.run(&[list, "list", "--json"]).stdout, "[]\n");
     }
+}
+
+#[tokio::test]
+async fn requests_of_the_last_24_hours_are_listed_unless_since_is_longer() {
+    let database = Database::create().await;
+    let client = cluster::connect(&database.config()).await;
+    client
+        .batch_execute(
+            "CREATE TABLE older_requests PARTITION OF request_log
+                 FOR VALUES FROM (now() - interval '40 hours') TO (now() - interval '26 hours');
+             INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route)
+             VALUES (now() - interval '30 hours', gen_random_uuid(), 900, 0, 404, '10.0.0.1', 'GET', '/*')",
+        )
+        .await
+        .unwrap();
+    let deployment = Deployment::of(database);
+    assert_eq!(
+        deployment.run(&["request", "list"]).stdout,
+        "No requests match. Search a longer time with --since; the default is 24h.\n"
+    );
+    for options in [
+        &["--since", "2days"][..],
+        &["--until", &ago(29)],
+        &["--until", &ago(20), "--since", "11h"],
+    ] {
+        let listed = deployment.json(&[&["request", "list"], options].concat());
+        assert_eq!(listed[0]["status"], json!(404), "{options:?}: {listed}");
+    }
+    let listed = deployment.json(&["request", "list", "--until", &ago(20), "--since", "1h"]);
+    assert_eq!(listed, json!([]));
+}
+
+/// Returns a time so many hours before now, as an option's value.
+fn ago(hours: i64) -> String {
+    (Utc::now() - TimeDelta::hours(hours)).to_rfc3339()
 }
 
 /// MEA-5
