@@ -1,6 +1,6 @@
 // The list of reports at the inspector's branches: the open ones, or those that filters and a search find.
 
-import { api, Rejected } from "./api.js";
+import { api } from "./api.js";
 import { h } from "./dom.js";
 import { t, word } from "./i18n.js";
 import { changed, state } from "./state.js";
@@ -43,7 +43,7 @@ export function keepPlace() {
 
 const filtersOf = ({ branch, status, search }) => ({ branch_id: branch, status, search: search.trim().length > 1 ? search.trim() : "" });
 
-/** Reloads the list in its current length. The old items stay until the response arrives. */
+/** Reloads the list in its current length, or in the length that is wanted next. The old items stay until the response arrives. */
 export async function readList() {
   const { list } = state;
   const number = ++reading;
@@ -60,40 +60,27 @@ export async function readList() {
       items.push(...data);
       cursor = page.next_cursor;
     } while (cursor && items.length < length);
-    Object.assign(list, { items, length: 0, next: cursor, state: "loaded", error: null });
+    Object.assign(list, { items, length: 0, next: cursor, state: "loaded", error: null, isReadingMore: false });
     const { scroll } = list;
     if (scroll && state.route.view === "list") requestAnimationFrame(() => window.scrollTo(0, scroll));
     list.scroll = 0;
   } catch (error) {
     if (number !== reading) return;
-    list.error = error;
+    Object.assign(list, { error, isReadingMore: false });
     if (list.state === "loading") list.state = "failed";
   }
   changed();
 }
 
-async function readMore() {
+/** Reads one more page, and the pages before it again. If another reload replaces this one, it reads the additional page, too. */
+function readMore() {
   const { list } = state;
-  const number = ++reading;
-  list.isReadingMore = true;
-  changed();
-  try {
-    const { data, page } = await api.list({ ...filtersOf(list), limit: PAGE_SIZE, cursor: list.next });
-    if (number !== reading) return;
-    const known = new Set(list.items.map(({ id }) => id));
-    Object.assign(list, { items: [...list.items, ...data.filter(({ id }) => !known.has(id))], next: page.next_cursor, error: null });
-  } catch (error) {
-    list.error = error;
-    // The cursor is no longer valid: start again from the first page.
-    if (error instanceof Rejected && error.code === "invalid_request") readList();
-  } finally {
-    list.isReadingMore = false;
-    changed();
-  }
+  Object.assign(list, { length: list.items.length + PAGE_SIZE, isReadingMore: true });
+  return readList();
 }
 
 function filter(change) {
-  Object.assign(state.list, change, { items: [], next: null, state: "loading", length: 0, scroll: 0 });
+  Object.assign(state.list, change, { items: [], next: null, state: "loading", length: 0, scroll: 0, isReadingMore: false });
   history.replaceState(null, "", listAddress());
   readList();
 }

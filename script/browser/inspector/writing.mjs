@@ -178,7 +178,11 @@ test("a search finds reports in every status, and filters and the place in the l
   await page.locator(".more").waitFor();
   for (const length of [50, 75, 100, 125]) {
     if (!(await page.locator(".more").count())) break;
-    await page.locator(".more").click();
+    // A reload at the same time does not lose the page that the click requests.
+    await page.evaluate(() => {
+      document.querySelector(".more").click();
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
     await page.waitForFunction((length) => document.querySelectorAll(".reports li").length >= length || !document.querySelector(".more"), length);
   }
   const length = await page.locator(".reports li").count();
