@@ -4734,7 +4734,7 @@ until then. A major version is served for at least twelve months after its succe
 - 1.0.0 (2026-05): health, organizations, branches and inspections.
 - 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.
 - 1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
-- 1.3.0 (2026-12): `updated_at` with its filters, filters by `report_number` and `vin`, `ETag`, `field` and
+- 1.3.0 (2026-11): `updated_at` with its filters, filters by `report_number` and `vin`, `ETag`, `field` and
   `details` of an error, and the other additions that `CHANGELOG.md` lists.
 
 
