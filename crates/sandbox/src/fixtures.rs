@@ -162,10 +162,19 @@ pub fn fixtures(data: &Dataset, now: DateTime<Utc>) -> Vec<Fixture> {
         Fixture::post(
             "skipped_superseded",
             "alpha",
-            "The report has a value that was measured later: the one that `applied` sent.",
+            "The report has a value that was measured later: the one that `applied` sent. A day after the sandbox was started, this \
+             time is too early, and the reason is `stale`.",
             measured(&(now - Duration::hours(1)).to_rfc3339_opts(SecondsFormat::Secs, true)),
             201,
             skipped("BRAKE_FRONT_LEFT", "superseded"),
+        ),
+        Fixture::post(
+            "skipped_stale",
+            "alpha",
+            "The device's clock has lost the date: the value was measured more than 24 hours before the report was created.",
+            measured("1970-01-01T02:00:09+02:00"),
+            201,
+            skipped("BRAKE_FRONT_LEFT", "stale"),
         ),
     ];
     let discarded = data

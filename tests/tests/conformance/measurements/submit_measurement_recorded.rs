@@ -203,6 +203,29 @@ async fn a_value_measured_before_the_one_in_the_report_is_skipped_as_superseded(
     );
 }
 
+/// MEA-7
+#[tokio::test]
+async fn values_of_a_device_whose_clock_has_lost_the_date_are_skipped_as_stale() {
+    let service = Service::start().await;
+    let before = answers(&service, inspections::DRAFT).await;
+    let package = timed("M-1", "1970-01-01T00:00:09Z", "2.85");
+    service
+        .measure(&ALPHA, package.clone())
+        .await
+        .assert_status(201)
+        .snapshot("values_of_a_device_whose_clock_has_lost_the_date_are_skipped");
+    assert_eq!(answers(&service, inspections::DRAFT).await, before);
+    assert_eq!(
+        points(&service).await,
+        json!([{ "code": "BRAKE_FRONT_LEFT", "value_text": "2.85", "outcome": "stale" }])
+    );
+    let again = service.measure(&ALPHA, package).await;
+    assert_eq!(
+        again.assert_status(200).json()["data"]["skipped_points"],
+        json!([{ "code": "BRAKE_FRONT_LEFT", "reason": "stale" }])
+    );
+}
+
 /// MEA-6
 #[tokio::test]
 async fn only_reports_in_an_editable_status_are_written_to() {
