@@ -609,7 +609,7 @@ CREATE TABLE measurements (
         AND (point_outcomes IS NOT NULL) = (status = 'APPLIED')
         AND (point_outcomes IS NULL OR cardinality(point_outcomes) = cardinality(point_codes))),
     CONSTRAINT measurements_point_outcomes CHECK (
-        point_outcomes <@ ARRAY['applied', 'unknown_point', 'no_status', 'superseded', 'implausible'])
+        point_outcomes <@ ARRAY['applied', 'unknown_point', 'no_status', 'stale', 'superseded', 'implausible'])
 );
 COMMENT ON TABLE measurements IS
     'Packages from devices, which are never deleted. Partner, key and branch have no foreign keys: the statement that records a '

@@ -1,12 +1,22 @@
 //! Measurements that tests send, and what they leave in the database.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use serde_json::{Value, json};
 
 use crate::Service;
-use serde_json::{Value, json};
 
 /// The path of `submit_measurement`.
 pub const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
+
+/// Returns the time at which devices measure in tests: always the same one of today, in whole seconds. Values that were measured
+/// more than 24 hours before their report was created are stale (MEA-7), so a fixed time cannot be used.
+pub fn measured_at() -> DateTime<Utc> {
+    static TIME: LazyLock<DateTime<Utc>> = LazyLock::new(|| (Utc::now() - TimeDelta::hours(2)).trunc_subsecs(0));
+    *TIME
+}
 
 /// Returns a package with one value for this plate, at IZMIR-01.
 pub fn package(external_id: &str, plate: &str) -> String {

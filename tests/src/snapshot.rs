@@ -164,7 +164,7 @@ impl TestResponse {
     fn shown_json(&self, json: &Value) -> String {
         match self.target.starts_with("/inspector/") {
             true => without_recent_values(&pretty(json)),
-            false => pretty(json),
+            false => without_recent_times(&pretty(json)),
         }
     }
 

@@ -726,7 +726,8 @@ produces. 1 to 120 characters, no control characters.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub external_id: ::std::option::Option<MeasurementRequestExternalId>,
         /**Time of the measurement, in RFC 3339 with an offset. If it is omitted, the server's time is used. A time more
-than 5 minutes ahead of the server's returns 400 `invalid_request`.
+than 5 minutes ahead of the server's returns 400 `invalid_request`. No time is too early to be accepted, but
+values that were measured more than 24 hours before their report was created are skipped as `stale`.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub measured_at: ::std::option::Option<
@@ -1284,7 +1285,8 @@ With `NONE` and `MASKED`, Turkish national IDs and telephone numbers in free tex
     /**Why a point was not written. `unknown_point`: the report's template does not have this point. `no_status`: the
 organization has no threshold that gives the value a status. `superseded`: the report has a device value that was
 measured later. `implausible`: the value is outside the point's range (`x-plausible-range`) or a narrower range
-of the organization; check its unit. Further reasons may be added: treat an unknown one as "not written".
+of the organization; check its unit. `stale`: the value was measured more than 24 hours before the report was
+created; check the device's clock. Further reasons may be added: treat an unknown one as "not written".
 */
     #[derive(
         ::serde::Deserialize,
@@ -4710,6 +4712,7 @@ A retry is a new request: it needs a fresh nonce, a fresh timestamp, a new signa
 | Request body | 1,048,576 bytes |
 | Lifetime of a photo link | 900 s |
 | Age of a report to which measurements are written | 24 h |
+| Time from a measurement to the creation of its report | 24 h; older values are recorded, but not written (`stale`) |
 | Lifetime of a pending measurement | unlimited: it waits until an inspector applies or discards it |
 | Lifetime of an `external_id` | unlimited |
 | Lifetime of a cursor | unlimited, unless the operator rotates the service's keys |
@@ -4734,11 +4737,12 @@ until then. A major version is served for at least twelve months after its succe
 - 1.0.0 (2026-05): health, organizations, branches and inspections.
 - 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.
 - 1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
-- 1.3.0 (2026-12): `updated_at` with its filters, filters by `report_number` and `vin`, `ETag`, `field` and
+- 1.3.0 (2026-11): `updated_at` with its filters, filters by `report_number` and `vin`, `ETag`, `field` and
   `details` of an error, and the other additions that `CHANGELOG.md` lists.
+- 1.4.0 (2026-11): the reason `stale` for a skipped point.
 
 
-Version: 1.3.0*/
+Version: 1.4.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -4780,7 +4784,7 @@ impl Client {
 }
 impl ClientInfo<crate::hooks::Hooks> for Client {
     fn api_version() -> &'static str {
-        "1.3.0"
+        "1.4.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -5064,6 +5068,10 @@ without it receives 403 `scope_required`.
    point is skipped as `superseded`.
 4. Otherwise the package waits, and the status is `pending`. When an inspector opens a report for the plate, one
    click applies it. A measurement may therefore arrive before its report.
+5. A value that was measured more than 24 hours before its report was created is not written, and its point is
+   skipped as `stale`. The package is not rejected: it is recorded, and the inspector sees it with its time. The
+   usual cause is a device whose clock has lost the date and sends times such as 1970. If you cannot rely on the
+   device's clock, omit `measured_at` and send the package at once.
 
 **Retries.** Send an `external_id`. After a network failure, send the same package again with the same
 `external_id` and a new signature. If the first request had arrived, you receive 200 with `idempotent_replay`

@@ -1,6 +1,9 @@
-//! Decides which of two device values for a point is newer (MEA-8).
+//! Decides by time whether a device value is written: it must not be stale (MEA-7), nor older than the report's value (MEA-8).
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// How long before the creation of its report a value may have been measured.
+const STALE_AFTER: TimeDelta = TimeDelta::hours(24);
 
 /// The times of a device value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +12,12 @@ pub struct ValueTimes {
     pub measured_at: DateTime<Utc>,
     /// The time of arrival by the database's clock.
     pub received_at: DateTime<Utc>,
+}
+
+/// Returns whether a value that was measured at `measured_at` is too old for a report that was created at `report_created_at`.
+/// A device whose clock has lost the time sends times such as 1970.
+pub fn is_stale(measured_at: DateTime<Utc>, report_created_at: DateTime<Utc>) -> bool {
+    report_created_at.signed_duration_since(measured_at) > STALE_AFTER
 }
 
 /// Returns whether an `arriving` value is superseded by the `present` device value of the report.
@@ -23,9 +32,27 @@ pub fn is_superseded(arriving: ValueTimes, present: Option<ValueTimes>) -> bool 
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
+    use chrono::{DateTime, TimeDelta, Utc};
 
-    use super::{ValueTimes, is_superseded};
+    use super::{ValueTimes, is_stale, is_superseded};
+
+    /// MEA-7
+    #[test]
+    fn a_value_is_stale_if_it_was_measured_more_than_24_hours_before_its_report_was_created() {
+        let created_at: DateTime<Utc> = "2026-11-23T09:30:00Z".parse().expect("a time");
+        let before = |span| created_at - span;
+        let table = [
+            (before(TimeDelta::hours(-1)), false),
+            (created_at, false),
+            (before(TimeDelta::hours(24)), false),
+            (before(TimeDelta::hours(24) + TimeDelta::microseconds(1)), true),
+            (DateTime::UNIX_EPOCH, true),
+            (DateTime::<Utc>::MIN_UTC, true),
+        ];
+        for (measured_at, expected) in table {
+            assert_eq!(is_stale(measured_at, created_at), expected, "{measured_at}");
+        }
+    }
 
     /// MEA-8
     #[test]

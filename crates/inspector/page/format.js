@@ -36,6 +36,7 @@ export const amount = (text) => new Intl.NumberFormat(locale(), { minimumFractio
 export const whole = (value) => new Intl.NumberFormat(locale()).format(value);
 
 const DAY = 86_400;
+const YEAR = 365.25 * DAY;
 
 /** Formats the time since `at`, such as "5 minutes ago". */
 export function ago(at, now = Date.now()) {
@@ -45,7 +46,8 @@ export function ago(at, now = Date.now()) {
   if (size < 45) return spans.format(0, "second");
   if (size < 3_600) return spans.format(Math.round(seconds / 60) || -1, "minute");
   if (size < DAY) return spans.format(Math.round(seconds / 3_600), "hour");
-  return spans.format(Math.round(seconds / DAY), "day");
+  if (size < YEAR) return spans.format(Math.round(seconds / DAY), "day");
+  return spans.format(Math.round(seconds / YEAR), "year");
 }
 
 /** Formats the time of day, with the date unless it is today. */

@@ -271,6 +271,9 @@ pub struct Measurement {
     pub measured_at: DateTime<Utc>,
     /// When it arrived.
     pub received_at: DateTime<Utc>,
+    /// Whether both times are relative to the sandbox's start instead of [`base`](crate::generate::base). The package then has no
+    /// time.
+    pub is_recent: bool,
     /// The exact bytes of the package.
     pub raw: Vec<u8>,
     /// `APPLIED`, `PENDING` or `DISCARDED`.

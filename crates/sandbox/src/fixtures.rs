@@ -1,6 +1,6 @@
 //! Example requests for the sandbox, each with the partner that signs it and the expected response.
 
-use chrono::Duration;
+use chrono::{DateTime, Duration, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -97,14 +97,19 @@ pub fn open_reports(data: &Dataset) -> Vec<OpenReport> {
     std::iter::once(newest.clone()).chain(others).collect()
 }
 
-/// Returns the example requests in the order in which they must be sent to get the expected responses.
+/// Returns the example requests of a sandbox that starts at `now`, in the order in which they must be sent to get the expected
+/// responses.
 #[must_use]
-pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
+pub fn fixtures(data: &Dataset, now: DateTime<Utc>) -> Vec<Fixture> {
     let report = &data.inspections[data.examples.open_report];
     let plate = &data.vehicles[report.vehicle].plate;
     let code = data.branches[report.branch].code;
     let package = |branch_code: &str, plate: &str, measurements: Value| {
         json!({ "branch_code": branch_code, "plate": plate, "measurements": measurements }).to_string()
+    };
+    let measured = |at: &str| {
+        json!({ "branch_code": code, "plate": plate, "measured_at": at, "measurements": { "BRAKE_FRONT_LEFT": 2.5 } })
+            .to_string()
     };
     let skipped = |code: &str, reason: &str| json!({ "data": { "status": "applied", "skipped_points": [{ "code": code, "reason": reason }] } });
     let rejected = |code: &str| json!({ "error": { "code": code } });
@@ -157,14 +162,19 @@ pub fn fixtures(data: &Dataset) -> Vec<Fixture> {
         Fixture::post(
             "skipped_superseded",
             "alpha",
-            "The report has a value that was measured later: the one that `applied` sent.",
-            json!({
-                "branch_code": code, "plate": plate, "measured_at": "2026-01-05T09:30:00+03:00",
-                "measurements": { "BRAKE_FRONT_LEFT": 2.5 }
-            })
-            .to_string(),
+            "The report has a value that was measured later: the one that `applied` sent. A day after the sandbox was started, this \
+             time is too early, and the reason is `stale`.",
+            measured(&(now - Duration::hours(1)).to_rfc3339_opts(SecondsFormat::Secs, true)),
             201,
             skipped("BRAKE_FRONT_LEFT", "superseded"),
+        ),
+        Fixture::post(
+            "skipped_stale",
+            "alpha",
+            "The device's clock has lost the date: the value was measured more than 24 hours before the report was created.",
+            measured("1970-01-01T02:00:09+02:00"),
+            201,
+            skipped("BRAKE_FRONT_LEFT", "stale"),
         ),
     ];
     let discarded = data

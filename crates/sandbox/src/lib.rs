@@ -62,6 +62,11 @@ partner_api_store::statement! {
     REOPEN = "UPDATE inspections SET created_at = now() - make_interval(secs => o.age) \
               FROM unnest($1::uuid[], $2::bigint[]) AS o (id, age) \
               WHERE inspections.id = o.id AND status IN ('DRAFT', 'REVISION_REQUESTED')";
+    /// Resets the age of the measurements that are pending for reports of [`REOPEN`], so that they do not become stale.
+    RENEW = "UPDATE measurements SET measured_at = now() - make_interval(secs => o.age), \
+                    received_at = now() - make_interval(secs => o.age) \
+             FROM unnest($1::uuid[], $2::bigint[]) AS o (id, age) \
+             WHERE measurements.id = o.id AND status = 'PENDING'";
 }
 
 /// The reason why the sandbox could not be created.
@@ -224,7 +229,7 @@ async fn insert_rows(
     insert::tenants_and_reports(&transaction, data, now).await?;
     step.advance();
     let (sender, key_id) = partners::insert(&transaction, data, master_key, key_prefix).await?;
-    insert::measurements(&transaction, data, sender, &key_id).await?;
+    insert::measurements(&transaction, data, sender, &key_id, now).await?;
     insert::forms_and_photos(&transaction, data, sizes, now).await?;
     step.advance();
     transaction.commit().await?;
@@ -243,9 +248,17 @@ async fn reopen(pool: &Pool, data: &Dataset) -> Result<(), DbError> {
             seconds.push(age.num_seconds());
         }
     }
-    Connection::take(pool, DATABASE_TIMEOUT)
-        .await?
-        .execute(REOPEN, &[&ids, &seconds])
-        .await?;
+    let client = Connection::take(pool, DATABASE_TIMEOUT).await?;
+    client.execute(REOPEN, &[&ids, &seconds]).await?;
+    let recent = data.measurements.iter().filter(|measurement| measurement.is_recent);
+    let (ids, seconds): (Vec<Uuid>, Vec<i64>) = recent
+        .map(|measurement| {
+            (
+                measurement.id,
+                (generate::base() - measurement.received_at).num_seconds(),
+            )
+        })
+        .unzip();
+    client.execute(RENEW, &[&ids, &seconds]).await?;
     Ok(())
 }

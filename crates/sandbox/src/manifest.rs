@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use chrono::Utc;
 use partner_api_acceptance::Target;
 use partner_api_signing::{InvalidKeyId, InvalidSecret};
 use serde::{Deserialize, Serialize};
@@ -142,7 +143,7 @@ impl Manifest {
                 ambiguous_branch_code: examples.ambiguous_branch_code.to_owned(),
                 not_granted_branch_code: examples.not_granted_branch_code.to_owned(),
             },
-            fixtures: fixtures::fixtures(data),
+            fixtures: fixtures::fixtures(data, Utc::now()),
         }
     }
 

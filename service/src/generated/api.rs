@@ -13,7 +13,7 @@ use dropshot::RequestContext;
 use super::responses::*;
 use super::types::*;
 use crate::error::ApiError;
-/// Partner Inspection Reports and Test-Line Measurements API 1.3.0.
+/// Partner Inspection Reports and Test-Line Measurements API 1.4.0.
 #[dropshot::api_description{tag_config = {tags = {"health" = {description = "Check that the service is reachable and that your signature works."},
 "organizations" = {description = "The organizations and branches that you can access."},
 "inspections" = {description = "Inspection reports: list, detail, forms, photos and PDF.\n\nYou see reports that are `published`, `archived` or `cancelled`, of the organizations and branches that you have\nbeen granted. You do not see reports that are still being edited."},
@@ -185,6 +185,10 @@ pub trait Api {
     ///    point is skipped as `superseded`.
     /// 4. Otherwise the package waits, and the status is `pending`. When an inspector opens a report for the plate, one
     ///    click applies it. A measurement may therefore arrive before its report.
+    /// 5. A value that was measured more than 24 hours before its report was created is not written, and its point is
+    ///    skipped as `stale`. The package is not rejected: it is recorded, and the inspector sees it with its time. The
+    ///    usual cause is a device whose clock has lost the date and sends times such as 1970. If you cannot rely on the
+    ///    device's clock, omit `measured_at` and send the package at once.
     ///
     /// **Retries.** Send an `external_id`. After a network failure, send the same package again with the same
     /// `external_id` and a new signature. If the first request had arrived, you receive 200 with `idempotent_replay`

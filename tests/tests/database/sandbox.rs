@@ -75,12 +75,20 @@ async fn the_sandbox_data_is_created_once_and_found_again() {
         "inspections WHERE status IN ('DRAFT', 'REVISION_REQUESTED') AND created_at > now() - interval '24 hours'";
     let open_at_first = count(pool, open).await;
     assert!(open_at_first > 20);
+    // An inspector can apply the measurements that wait for reports which are too old to be open.
+    let waiting = "measurements m WHERE status = 'PENDING' AND EXISTS ( \
+                   SELECT FROM inspections i WHERE i.plate = m.plate AND i.branch_id = m.branch_id \
+                   AND i.status IN ('DRAFT', 'REVISION_REQUESTED') AND m.measured_at >= i.created_at - interval '24 hours')";
+    assert_eq!(count(pool, waiting).await, 6);
     let before = manifest(pool, master_key, "http://127.0.0.1:8080")
         .await
         .expect("a manifest");
 
     client
-        .batch_execute("UPDATE inspections SET created_at = created_at - interval '3 days'")
+        .batch_execute(
+            "UPDATE inspections SET created_at = created_at - interval '3 days'; \
+             UPDATE measurements SET measured_at = measured_at - interval '3 days' WHERE status = 'PENDING'",
+        )
         .await
         .expect("aged");
     assert_eq!(count(pool, open).await, 0);
@@ -89,6 +97,7 @@ async fn the_sandbox_data_is_created_once_and_found_again() {
     let second = seed(pool, storage, master_key, "vip").await.expect("seeded");
     assert_eq!((second.is_new, second.pictures), (false, 1));
     assert_eq!(count(pool, open).await, open_at_first);
+    assert_eq!(count(pool, waiting).await, 6);
     let after = manifest(pool, master_key, "http://127.0.0.1:8080")
         .await
         .expect("a manifest");

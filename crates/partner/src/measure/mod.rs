@@ -164,11 +164,19 @@ fn output(answer: &Response<types::MeasurementResponse>) -> Output {
     Output::facts(&**answer, &facts)
 }
 
-/// Lists the skipped points as `SLIP_FRONT (no_status)`, separated by commas.
+/// Lists the skipped points as `SLIP_FRONT (no_status)`, separated by commas. If points are stale, an explanation follows.
 fn skipped(data: &types::Measurement) -> String {
-    let points = data.skipped_points.iter();
-    points
+    let points = &data.skipped_points;
+    let mut text = points
+        .iter()
         .map(|point| format!("{} ({})", point.code, point.reason))
         .collect::<Vec<_>>()
-        .join(", ")
+        .join(", ");
+    if points.iter().any(|point| point.reason.as_str() == "stale") {
+        text.push_str(
+            "; stale means that it was measured more than 24 hours before the report was created: check measured_at and the \
+             device's clock",
+        );
+    }
+    text
 }

@@ -33,6 +33,25 @@ async fn a_measurement_from_flags_keeps_its_decimals_and_gets_an_id() {
     );
 }
 
+/// MEA-7
+#[tokio::test]
+async fn a_stale_point_is_listed_with_an_explanation() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let ran = program
+        .run(&[&FLAGS[..], &["--measured-at", "1970-01-01T00:00:09Z"]].concat())
+        .await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for shown in [
+        "BRAKE_FRONT_LEFT (stale), SLIP_FRONT (stale); stale means that",
+        "more than 24 hours before the report was created",
+    ] {
+        assert!(ran.stdout.contains(shown), "{}", ran.stdout);
+    }
+    let outcomes = service.rows("SELECT point_outcomes FROM measurements").await;
+    assert_eq!(outcomes, json!([{ "point_outcomes": ["stale", "stale"] }]));
+}
+
 /// MEA-5, MEA-10, MEA-11
 #[tokio::test]
 async fn a_package_from_a_file_or_standard_input_is_sent_unchanged() {

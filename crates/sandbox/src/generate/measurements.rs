@@ -28,7 +28,7 @@ pub fn test_line_form(
         return forms::test_line(random, data, template, &vehicle, &mut [], None, context);
     }
     let received_at = context.time + Duration::minutes(random.between(-30, 45));
-    let mut measurement = package(random, data, &vehicle, branch, received_at);
+    let mut measurement = package(random, data, &vehicle, branch, received_at, false);
     let device = Some(measurement.id);
     let form = forms::test_line(
         random,
@@ -66,7 +66,7 @@ pub fn add_unsettled(random: &mut Random, data: &mut Dataset) {
         let mut vehicle = data.vehicles[random.index(data.vehicles.len())].clone();
         vehicle.plate = random.plate(data.branches[branch].province);
         let received_at = base() - Duration::minutes(random.between(60, 60 * 24 * 45));
-        let mut measurement = package(random, data, &vehicle, branch, received_at);
+        let mut measurement = package(random, data, &vehicle, branch, received_at, false);
         if number % 3 == 2 {
             measurement.status = "DISCARDED";
             measurement.settled_at = Some(received_at + Duration::minutes(random.between(10, 600)));
@@ -84,18 +84,19 @@ pub fn add_unsettled(random: &mut Random, data: &mut Dataset) {
     for (branch, vehicle) in late.into_iter().take(6) {
         let vehicle = data.vehicles[vehicle].clone();
         let received_at = base() - Duration::minutes(random.between(5, 50));
-        let measurement = package(random, data, &vehicle, branch, received_at);
+        let measurement = package(random, data, &vehicle, branch, received_at, true);
         data.measurements.push(measurement);
     }
 }
 
-/// Generates a package on arrival, without outcomes.
+/// Generates a package on arrival, without outcomes. If it is recent, it was measured on arrival and has no time of its own.
 fn package(
     random: &mut Random,
     data: &Dataset,
     vehicle: &Vehicle,
     branch: usize,
     received_at: DateTime<Utc>,
+    is_recent: bool,
 ) -> Measurement {
     let mut points = Vec::new();
     for point in &test_line::POINTS {
@@ -123,7 +124,8 @@ fn package(
             }),
         );
     }
-    let measured_at = received_at - Duration::seconds(random.between(5, 240));
+    let delay = Duration::seconds(random.between(5, 240));
+    let measured_at = if is_recent { received_at } else { received_at - delay };
     let external_id = format!("TL-{:06}", 1_001 + data.measurements.len());
     let device_serial = format!(
         "BRK{:04}-{}",
@@ -138,6 +140,7 @@ fn package(
         device_serial,
         measured_at,
         received_at,
+        is_recent,
         raw: Vec::new(),
         status: "PENDING",
         inspection: None,
@@ -162,6 +165,10 @@ fn raw(random: &mut Random, data: &Dataset, measurement: &Measurement) -> Vec<u8
         None => measurement.measured_at.to_rfc3339(),
     };
     let (newline, space) = if random.chance(30) { ("\n  ", " ") } else { ("", "") };
+    let time = match measurement.is_recent {
+        true => String::new(),
+        false => format!("{newline}\"measured_at\":{space}\"{measured_at}\","),
+    };
     let mut values = String::new();
     for point in &measurement.points {
         let comma = if values.is_empty() { "" } else { "," };
@@ -169,8 +176,7 @@ fn raw(random: &mut Random, data: &Dataset, measurement: &Measurement) -> Vec<u8
         let _ = write!(values, "{comma}{space}\"{}\":{space}{}", point.code, point.value);
     }
     format!(
-        "{{{newline}\"branch_code\":{space}\"{code}\",{newline}\"plate\":{space}\"{plate}\",{newline}\"measured_at\":{space}\
-         \"{measured_at}\",{newline}\"external_id\":{space}\"{}\",{newline}\"device_serial\":{space}\"{}\",{newline}\
+        "{{{newline}\"branch_code\":{space}\"{code}\",{newline}\"plate\":{space}\"{plate}\",{time}{newline}\"external_id\":{space}\"{}\",{newline}\"device_serial\":{space}\"{}\",{newline}\
          \"measurements\":{space}{{{values}{space}}}{newline}}}",
         measurement.external_id, measurement.device_serial
     )

@@ -1,5 +1,6 @@
 //! Inserts measurements with their points.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use partner_api_store::DbError;
 use partner_api_store::transaction::Transaction;
 use sha2::{Digest as _, Sha256};
@@ -7,6 +8,7 @@ use uuid::Uuid;
 
 use super::Copy;
 use crate::data::Dataset;
+use crate::generate::base;
 
 copy_table! {
     MEASUREMENTS = "measurements", [
@@ -17,16 +19,18 @@ copy_table! {
     ];
 }
 
-/// Inserts the measurements, as sent with one partner's key.
+/// Inserts the measurements, as sent with one partner's key, into a sandbox that starts at `now`.
 pub async fn measurements(
     transaction: &Transaction<'_>,
     data: &Dataset,
     partner: Uuid,
     key_id: &str,
+    now: DateTime<Utc>,
 ) -> Result<(), DbError> {
     let mut copy = Copy::into(transaction, &MEASUREMENTS).await?;
     for row in &data.measurements {
         let branch = &data.branches[row.branch];
+        let moved = if row.is_recent { now - base() } else { TimeDelta::zero() };
         let digest = Sha256::digest(&row.raw).to_vec();
         let codes: Vec<_> = row.points.iter().map(|point| point.code).collect();
         let texts: Vec<_> = row.points.iter().map(|point| point.value.to_string()).collect();
@@ -41,8 +45,8 @@ pub async fn measurements(
             &row.plate,
             &row.external_id,
             &row.device_serial,
-            &row.measured_at,
-            &row.received_at,
+            &(row.measured_at + moved),
+            &(row.received_at + moved),
             &row.raw,
             &digest,
             &row.status,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use partner_api_domain::dyno;
 use partner_api_domain::newer::{self, ValueTimes};
 use partner_api_domain::plausible::{self, DocumentedRanges, NarrowedRange};
@@ -17,6 +18,8 @@ use super::{APPLIED, Applied, Point, SkipReason, Skipped};
 pub(super) struct TestLine {
     /// The plausible ranges of the contract.
     pub documented: DocumentedRanges,
+    /// When the report was created.
+    pub created_at: DateTime<Utc>,
     /// The form's points, by code.
     pub points: BTreeMap<String, TestLinePoint>,
     /// The vehicle's registered factory power, in HP.
@@ -117,7 +120,7 @@ impl TestLine {
     /// Decides on each point, and then on the computed `DYNO_RATIO`.
     ///
     /// The ratio is treated like a value that was sent, with two exceptions. If the form does not have the point, the ratio is
-    /// omitted silently. If the measured power is superseded or implausible, so is the ratio.
+    /// omitted silently. If the measured power is implausible, stale or superseded, so is the ratio.
     pub fn outcomes(&self, times: ValueTimes, points: &[Point]) -> Vec<(Point, PointOutcome)> {
         let outcome = |point: &Point| {
             let known = self.points.get(&point.code).ok_or(SkipReason::UnknownPoint)?;
@@ -125,6 +128,9 @@ impl TestLine {
                 return Err(SkipReason::Implausible);
             }
             let status = threshold::status(point.value, known.bounds.as_ref()).ok_or(SkipReason::NoStatus)?;
+            if newer::is_stale(times.measured_at, self.created_at) {
+                return Err(SkipReason::Stale);
+            }
             if newer::is_superseded(times, known.present) {
                 return Err(SkipReason::Superseded);
             }
@@ -154,7 +160,7 @@ impl TestLine {
                 text: value.to_string(),
             };
             let outcome = match of_measured {
-                Err(reason @ (SkipReason::Superseded | SkipReason::Implausible)) => Err(*reason),
+                Err(reason @ (SkipReason::Implausible | SkipReason::Stale | SkipReason::Superseded)) => Err(*reason),
                 _ => outcome(&ratio),
             };
             outcomes.push((ratio, outcome));

@@ -84,6 +84,8 @@ pub enum SkipReason {
     UnknownPoint,
     /// The organization has no thresholds for the point.
     NoStatus,
+    /// The value was measured too long before the report was created.
+    Stale,
     /// The report has a device value that was measured later.
     Superseded,
     /// The value is outside the plausible range.
@@ -123,6 +125,7 @@ column! {
     SkipReason {
         UnknownPoint = "unknown_point",
         NoStatus = "no_status",
+        Stale = "stale",
         Superseded = "superseded",
         Implausible = "implausible",
     }

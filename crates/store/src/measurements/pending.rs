@@ -19,9 +19,9 @@ const MAX_SHOWN: i64 = 20;
 
 statement! {
     /// The `$2` pending measurements with the branch and plate of the report `$1` that were measured last, those first, each with the
-    /// registered power of the report's vehicle.
+    /// report's creation time and the registered power of its vehicle.
     PENDING = "\
-SELECT m.id, m.device_serial, p.name AS partner, m.measured_at, m.received_at, v.factory_power_hp,
+SELECT m.id, m.device_serial, p.name AS partner, m.measured_at, m.received_at, i.created_at, v.factory_power_hp,
        m.point_codes AS codes, m.point_texts::numeric[] AS values
 FROM inspections i
 JOIN vehicles v ON v.id = i.vehicle_id
@@ -92,7 +92,7 @@ fn one(row: &Row, points: &[Row], documented: DocumentedRanges) -> Result<Pendin
         })
         .collect();
     // Each measurement is previewed alone, because the inspector decides which are applied, and in which order.
-    let form = test_line(row.try_get("factory_power_hp")?, points, documented)?;
+    let form = test_line(row, points, documented)?;
     let outcomes = form.outcomes(times, &sent).into_iter();
     Ok(PendingMeasurement {
         id: row.try_get("id")?,

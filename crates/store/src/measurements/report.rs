@@ -25,7 +25,7 @@ statement! {
     /// Publishing a report updates its row. So publishing waits for this lock, or this statement waits for the publishing
     /// and then checks the row again. The lock does not prevent photos or forms from being added.
     pub LOCK = "\
-SELECT now() AS now, v.factory_power_hp
+SELECT now() AS now, i.created_at, v.factory_power_hp
 FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
 WHERE i.id = $1 AND i.branch_id = $2 AND i.plate = $3 AND i.status IN ('DRAFT', 'REVISION_REQUESTED')
   AND ($4 OR i.created_at >= now() - interval '24 hours')
@@ -47,7 +47,7 @@ WITH target AS (
     WHERE i.status IN ('DRAFT', 'REVISION_REQUESTED') AND i.created_at >= now() - interval '24 hours'
     FOR NO KEY UPDATE OF i SKIP LOCKED
 )
-SELECT now() AS now, locked.id IS NOT NULL AS is_locked, v.factory_power_hp,
+SELECT now() AS now, locked.id IS NOT NULL AS is_locked, i.created_at, v.factory_power_hp,
        i.id IS NOT NULL AS is_open
 FROM target t
 LEFT JOIN inspections i ON i.id = t.inspection_id AND i.branch_id = t.branch_id AND i.plate = t.plate
@@ -255,7 +255,7 @@ impl Statements {
             inspection_id,
             now: locked.try_get("now")?,
             form,
-            test_line: test_line(locked.try_get("factory_power_hp")?, points, self.documented)?,
+            test_line: test_line(locked, points, self.documented)?,
         })
     }
 }
@@ -282,16 +282,13 @@ pub(super) struct Report {
     pub test_line: TestLine,
 }
 
-/// Builds a report's test-line form from the rows of [`READ`].
-pub(super) fn test_line(
-    factory_power_hp: Option<Decimal>,
-    points: &[Row],
-    documented: DocumentedRanges,
-) -> Result<TestLine, DbError> {
+/// Builds a report's test-line form from a row with its creation time and its vehicle's registered power, and the rows of [`READ`].
+pub(super) fn test_line(report: &Row, points: &[Row], documented: DocumentedRanges) -> Result<TestLine, DbError> {
     let mut form = TestLine {
         documented,
+        created_at: report.try_get("created_at")?,
         points: BTreeMap::new(),
-        factory_power_hp,
+        factory_power_hp: report.try_get("factory_power_hp")?,
         replaced: Vec::new(),
     };
     for row in points {

@@ -1,6 +1,8 @@
 //! The operation `get_report`.
 
+use chrono::TimeDelta;
 use partner_api_tests::fixture::inspections;
+use partner_api_tests::measurements::measured_at;
 use partner_api_tests::{ALPHA, AYSE, DERYA, MEHMET, Service};
 use serde_json::json;
 
@@ -12,8 +14,9 @@ async fn a_report_is_shown_with_its_pending_measurements_and_a_preview() {
     for (id, left) in [("old", "1.40"), ("new", "2.10")] {
         let package = format!(
             r#"{{"branch_code":"IZMIR-01","plate":"35OLD209","external_id":"{id}","device_serial":"BT3000-77812",
-                "measured_at":"2026-06-30T09:00:00Z","measurements":{{"BRAKE_FRONT_LEFT":{left},"BRAKE_FRONT_RIGHT":2850,
-                "HANDBRAKE_LEFT":1.2,"DYNO_MEASURED_HP":100.5,"ABS":1}}}}"#
+                "measured_at":"{at}","measurements":{{"BRAKE_FRONT_LEFT":{left},"BRAKE_FRONT_RIGHT":2850,
+                "HANDBRAKE_LEFT":1.2,"DYNO_MEASURED_HP":100.5,"ABS":1}}}}"#,
+            at = measured_at().to_rfc3339()
         );
         service.measure(&ALPHA, package).await.assert_status(201);
     }
@@ -67,10 +70,14 @@ async fn a_report_of_another_branch_is_not_found_whatever_its_status() {
 async fn the_measurement_that_was_measured_last_comes_first_whenever_it_arrived() {
     let service = Service::start().await;
     // A device sends its buffer: the older measurement arrives last.
-    for (id, measured_at) in [("now", "2026-06-30T09:00:00Z"), ("buffered", "2026-06-29T13:00:00Z")] {
+    for (id, measured_at) in [
+        ("now", measured_at()),
+        ("buffered", measured_at() - TimeDelta::hours(20)),
+    ] {
         let package = format!(
             r#"{{"branch_code":"IZMIR-01","plate":"35OLD209","external_id":"{id}","device_serial":"{id}",
-                "measured_at":"{measured_at}","measurements":{{"BRAKE_FRONT_LEFT":2}}}}"#
+                "measured_at":"{}","measurements":{{"BRAKE_FRONT_LEFT":2}}}}"#,
+            measured_at.to_rfc3339()
         );
         service.measure(&ALPHA, package).await.assert_status(201);
     }

@@ -1,12 +1,14 @@
 //! The database rows of a submitted package.
 
-use chrono::{DateTime, Utc};
+use std::fmt::Display;
+
+use chrono::{DateTime, FixedOffset, SecondsFormat, TimeDelta, Utc};
 use data_encoding::HEXLOWER;
 use partner_api_tests::fixture::{branches, inspections, organizations, partners};
 use partner_api_tests::{ALPHA, DELTA, Service};
 use serde_json::{Value, json};
 
-use partner_api_tests::measurements::{answers, contents, package, points};
+use partner_api_tests::measurements::{answers, contents, measured_at, package, points};
 
 /// MEA-5
 #[tokio::test]
@@ -171,18 +173,23 @@ async fn every_overwritten_value_stays_in_the_history() {
     assert_eq!(written[0]["written_by"], devices[1]);
 }
 
+/// A package with the time of its measurement, for an open report.
+fn timed(external_id: &str, measured_at: impl Display, value: &str) -> String {
+    format!(
+        r#"{{"branch_code":"IZMIR-01","plate":"35 OPN 205","external_id":"{external_id}","measured_at":"{measured_at}","measurements":{{"BRAKE_FRONT_LEFT":{value}}}}}"#
+    )
+}
+
 /// MEA-7, MEA-8
 #[tokio::test]
 async fn a_value_measured_before_the_one_in_the_report_is_skipped_as_superseded() {
     let service = Service::start().await;
-    let body = |external_id: &str, measured_at: &str, value: &str| {
-        format!(
-            r#"{{"branch_code":"IZMIR-01","plate":"35 OPN 205","external_id":"{external_id}","measured_at":"{measured_at}","measurements":{{"BRAKE_FRONT_LEFT":{value}}}}}"#
-        )
-    };
-    let newer = body("M-2", "2026-06-15T12:05:00+03:00", "2.85");
+    // The same second in another time zone, and the second before it.
+    let istanbul = FixedOffset::east_opt(3 * 3_600).unwrap();
+    let newer = timed("M-2", measured_at().with_timezone(&istanbul).to_rfc3339(), "2.85");
     service.measure(&ALPHA, newer).await.assert_status(201);
-    let older = body("M-1", "2026-06-15T09:04:59Z", "1.10");
+    let before = measured_at() - TimeDelta::seconds(1);
+    let older = timed("M-1", before.to_rfc3339_opts(SecondsFormat::Secs, true), "1.10");
     service
         .measure(&ALPHA, older.clone())
         .await
@@ -193,6 +200,29 @@ async fn a_value_measured_before_the_one_in_the_report_is_skipped_as_superseded(
     assert_eq!(
         again.assert_status(200).json()["data"]["skipped_points"],
         json!([{ "code": "BRAKE_FRONT_LEFT", "reason": "superseded" }])
+    );
+}
+
+/// MEA-7
+#[tokio::test]
+async fn values_of_a_device_whose_clock_has_lost_the_date_are_skipped_as_stale() {
+    let service = Service::start().await;
+    let before = answers(&service, inspections::DRAFT).await;
+    let package = timed("M-1", "1970-01-01T00:00:09Z", "2.85");
+    service
+        .measure(&ALPHA, package.clone())
+        .await
+        .assert_status(201)
+        .snapshot("values_of_a_device_whose_clock_has_lost_the_date_are_skipped");
+    assert_eq!(answers(&service, inspections::DRAFT).await, before);
+    assert_eq!(
+        points(&service).await,
+        json!([{ "code": "BRAKE_FRONT_LEFT", "value_text": "2.85", "outcome": "stale" }])
+    );
+    let again = service.measure(&ALPHA, package).await;
+    assert_eq!(
+        again.assert_status(200).json()["data"]["skipped_points"],
+        json!([{ "code": "BRAKE_FRONT_LEFT", "reason": "stale" }])
     );
 }
 

@@ -6,6 +6,7 @@ mod matching;
 mod mismatches;
 mod recording;
 mod rounds;
+mod stale;
 mod superseding;
 
 use std::collections::BTreeMap;

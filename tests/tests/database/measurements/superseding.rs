@@ -1,20 +1,17 @@
 //! Of two device values the one that was measured later is kept, in whichever order they arrive.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use partner_api::recorder::Outcome;
 use partner_api_store::measurements::{Applied, Package, SkipReason};
+use partner_api_tests::measurements::measured_at;
 use uuid::Uuid;
 
 use super::{MeasurementSetup, OPEN, PLATE, replay_of, skipped};
 
-fn noon() -> DateTime<Utc> {
-    "2026-06-15T12:00:00Z".parse().unwrap()
-}
-
-/// A package that was measured this many seconds after noon.
+/// A package that was measured this many seconds after [`measured_at`].
 fn measured(setup: &MeasurementSetup, second: i64, external_id: &str, points: &[(&str, &str)]) -> Package {
     Package {
-        measured_at: Some(noon() + TimeDelta::seconds(second)),
+        measured_at: Some(measured_at() + TimeDelta::seconds(second)),
         ..setup.package(PLATE, Some(external_id), points)
     }
 }
