@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
+use codegen_runtime::ValidationError;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use partner_api_signing::{
     HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, NONCE_MAX, NONCE_MIN, TIMESTAMP_TOLERANCE_SECONDS,
@@ -84,19 +86,18 @@ pub(super) fn credentials(
     let nonce = single(headers, &NONCE)?;
     let signature = single(headers, &SIGNATURE)?;
     let seconds = timestamp.to_str().ok().and_then(parse_timestamp).ok_or_else(|| {
-        let problem = format!(
-            "{}: must be a plain integer, UNIX time in seconds",
-            shown(HEADER_TIMESTAMP)
-        );
-        missing(problem, Reason::TimestampMalformed)
+        malformed(
+            &TIMESTAMP,
+            "must be a plain integer, UNIX time in seconds",
+            Reason::TimestampMalformed,
+        )
     })?;
     if !is_valid_nonce(nonce.as_bytes()) {
         let problem = format!(
-            "{}: must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII, has {}",
-            shown(HEADER_NONCE),
+            "must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII, has {}",
             nonce.len()
         );
-        return Err(missing(problem, Reason::NonceMalformed));
+        return Err(malformed(&NONCE, &problem, Reason::NonceMalformed));
     }
     if durability == Durability::Database && directory.age() > STALE {
         // A revoked key might still be accepted.
@@ -190,17 +191,31 @@ fn single<'h>(headers: &'h HeaderMap, header: &Header) -> Result<&'h HeaderValue
         (None, _) => ("is missing", header.missing),
         (Some(_), Some(_)) => ("was sent more than once", header.repeated),
     };
-    Err(missing(format!("{} {problem}", shown(header.name)), reason))
+    let mut error = invalid(header, &format!(" {problem}"), problem, reason);
+    if header.name == HEADER_KEY_ID && headers.contains_key(AUTHORIZATION) {
+        error.message.push_str(
+            "; the header Authorization is not used, because requests are signed: see the chapter Signing in /openapi.yaml",
+        );
+    }
+    Err(error)
 }
 
-fn missing(problem: String, reason: Reason) -> ApiError {
-    ApiError::new(
-        ErrorCode::MissingSignatureHeaders,
-        format!(
-            "{problem}; every request must carry X-Partner-Key-Id, X-Partner-Timestamp, X-Partner-Nonce and \
-             X-Partner-Signature, each exactly once"
-        ),
-    )
+/// Returns the error for a header with an invalid value.
+fn malformed(header: &Header, problem: &str, reason: Reason) -> ApiError {
+    invalid(header, &format!(": {problem}"), problem, reason)
+}
+
+/// Returns the error for a header. Its message begins with the header's name, followed by `after`.
+fn invalid(header: &Header, after: &str, problem: &str, reason: Reason) -> ApiError {
+    let name = shown(header.name);
+    let message = format!(
+        "{name}{after}; every request must carry X-Partner-Key-Id, X-Partner-Timestamp, X-Partner-Nonce and \
+         X-Partner-Signature, each exactly once"
+    );
+    ApiError {
+        validation_errors: Some(Box::new(ValidationError::of_parameter(&name, problem).into())),
+        ..ApiError::new(ErrorCode::MissingSignatureHeaders, message)
+    }
     .with_reason(reason)
 }
 
