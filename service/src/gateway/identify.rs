@@ -8,8 +8,8 @@ use codegen_runtime::ValidationError;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use partner_api_signing::{
-    HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, NONCE_MAX, NONCE_MIN, TIMESTAMP_TOLERANCE_SECONDS,
-    is_valid_nonce, parse_timestamp, timestamp_is_current,
+    Environment, HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, KeyId, NONCE_MAX, NONCE_MIN,
+    TIMESTAMP_TOLERANCE_SECONDS, is_valid_nonce, parse_timestamp, timestamp_is_current,
 };
 use partner_api_store::directory::{Directory, Key, KeyProblem, STALE};
 
@@ -104,8 +104,10 @@ pub(super) fn credentials(
         return Err(ApiError::unavailable(Reason::DirectoryStale));
     }
     let now = Utc::now();
-    let key_id = key_id.to_str().map_err(|_| not_accepted(KeyProblem::Malformed))?;
-    let key = directory.key(key_id, now).map_err(not_accepted)?;
+    let key_id = String::from_utf8_lossy(key_id.as_bytes());
+    let key = directory
+        .key(&key_id, now)
+        .map_err(|problem| not_accepted(directory, &key_id, problem))?;
     check_time(seconds, now)?;
     Ok(Credentials {
         key,
@@ -125,7 +127,10 @@ pub(super) fn recheck(
     credentials: &Credentials,
     now: DateTime<Utc>,
 ) -> Result<Arc<Key>, ApiError> {
-    let key = directory.key(&credentials.key.id, now).map_err(not_accepted)?;
+    let key_id = &credentials.key.id;
+    let key = directory
+        .key(key_id, now)
+        .map_err(|problem| not_accepted(directory, key_id, problem))?;
     check_time(credentials.seconds, now).map_err(|error| error.with_reason(Reason::TimestampOutrun))?;
     Ok(key)
 }
@@ -167,14 +172,24 @@ fn likely_cause(seconds: i64, now: i64) -> Option<String> {
     })
 }
 
-/// Returns the error for a key that is not active, which is the same for all reasons (ERR-3).
-fn not_accepted(problem: KeyProblem) -> ApiError {
-    ApiError::new(
-        ErrorCode::InvalidKey,
-        "this key ID is not accepted; check it for typos, and use test keys in the sandbox and live keys in production; if \
-         both are right, ask the operator whether the key has expired, been revoked or been disabled",
-    )
-    .with_reason(problem.into())
+/// Returns the error for a key that is not active. Its message depends only on the text of the ID (ERR-3).
+fn not_accepted(directory: &Directory, key_id: &str, problem: KeyProblem) -> ApiError {
+    let message = match key_id.parse::<KeyId>().map(|key_id| key_id.environment()) {
+        Err(_) => {
+            "this is not a key ID; a key ID is <prefix>_test_ or <prefix>_live_, followed by 22 characters of A-Z and 2-7"
+        }
+        Ok(Environment::Live) if directory.environment() == Environment::Test => {
+            "this is the ID of a live key, and this service is the sandbox; send a test key, or call the production base URL"
+        }
+        Ok(Environment::Test) if directory.environment() == Environment::Live => {
+            "this is the ID of a test key, and this service is production; send a live key, or call the sandbox's base URL"
+        }
+        Ok(_) => {
+            "this key ID is not accepted; check it for typos, and use test keys in the sandbox and live keys in production; if \
+             both are right, ask the operator whether the key has expired, been revoked or been disabled"
+        }
+    };
+    ApiError::new(ErrorCode::InvalidKey, message).with_reason(problem.into())
 }
 
 /// Returns the key ID that a request claims, without checking it.
