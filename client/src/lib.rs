@@ -49,7 +49,8 @@
 //!
 //! The `external_id` makes retries safe. Choose it before the first attempt and store it with the measurement. While the outcome is
 //! unknown, even after a restart, retry with the same ID: nothing is recorded twice. Without an ID, the client does not repeat an
-//! attempt whose outcome is unknown ([`Problem::is_outcome_unknown`]). [`submit_raw`] sends the exact bytes of a package.
+//! attempt whose outcome is unknown ([`Problem::is_outcome_unknown`]). [`submit_raw`] sends the exact bytes of a package. To get the
+//! status of a measurement later, submit its package again: the response has the current status, and nothing is recorded twice.
 //!
 //! # Reading reports
 //!

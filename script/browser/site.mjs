@@ -213,7 +213,7 @@ test("a page can be read without scripts", async () => {
   await context.close();
 });
 
-test("every command of the sandbox's page and of the getting-started page works as it is shown", async () => {
+test("every command of the sandbox's page, the getting-started page and the scenarios works as it is shown", async () => {
   const { page, close } = await openPage(browser, { origin: base });
   const folder = mkdtempSync(join(tmpdir(), "copied-"));
   const [partner] = partners;
@@ -244,6 +244,15 @@ test("every command of the sandbox's page and of the getting-started page works 
       assert.match(await run(`${interpreter} ${file}`, key), words, `${kit}: ${text}`);
     }
   }
+
+  await page.goto(`${base}/docs/scenarios.html`);
+  const { branch_code: branch, plate } = examples.open_report;
+  const [script] = await shown('pre[aria-label="The six requests"]');
+  writeFileSync(join(folder, "scenarios.sh"), script.replace(/^branch='.*' plate='.*'$/m, `branch='${branch}' plate='${plate}'`));
+  // Four of the requests are to be rejected, so the kit's exit code is not 0.
+  const printed = await run("bash scenarios.sh 2>&1 || true", key);
+  const statuses = [...printed.matchAll(/^HTTP\/\S+ (\d{3})/gm)].map(([, status]) => Number(status));
+  assert.deepEqual(statuses, [201, 200, 201, 404, 401, 400], printed);
   rmSync(folder, { recursive: true });
   await close();
 });

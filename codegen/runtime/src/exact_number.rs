@@ -18,8 +18,7 @@ pub struct ExactNumber {
 
 /// The maximum number of decimal places of a [`Decimal`].
 const MAX_DECIMALS: i64 = 28;
-const OUT_OF_RANGE: &str = "is out of range: without its exponent, a number must have at most 28 decimals, and at most \
-                            79228162514264337593543950335 as its absolute value";
+const OUT_OF_RANGE: &str = "is too large or has too many decimals; send a plain number such as 2.85";
 
 impl ExactNumber {
     /// Parses a JSON number.
@@ -40,7 +39,8 @@ impl ExactNumber {
         let significant = digits.trim_start_matches('0').len();
         if significant > max_significant_digits as usize {
             return Err(format!(
-                "must have at most {max_significant_digits} significant digits, has {significant}"
+                "must have at most {max_significant_digits} significant digits, has {significant}{}",
+                rounding(text, max_significant_digits as usize)
             ));
         }
         let out_of_range = || OUT_OF_RANGE.to_string();
@@ -89,6 +89,22 @@ impl ExactNumber {
             return Err(D::Error::custom(format!("must be a number, is {kind}")));
         }
         Self::parse(text, max_significant_digits).map_err(D::Error::custom)
+    }
+}
+
+/// A hint with the nearest number that a floating-point number can represent, which has at most 17 significant digits. An excess of
+/// digits usually comes from a calculation with floating-point numbers.
+fn rounding(text: &str, max_significant_digits: usize) -> String {
+    const MAX_LENGTH: usize = 24;
+    let digits = |text: &str| {
+        let digits = text.chars().filter(char::is_ascii_digit);
+        digits.skip_while(|digit| *digit == '0').count()
+    };
+    match text.parse::<f64>().map(|number| number.to_string()) {
+        Ok(rounded) if rounded.len() <= MAX_LENGTH && digits(&rounded) <= max_significant_digits => {
+            format!("; round it, for example to {rounded}")
+        }
+        _ => String::new(),
     }
 }
 

@@ -102,18 +102,23 @@ pub(crate) fn parse_uuid(value: &str) -> Result<uuid::Uuid, String> {
     uuid::Uuid::try_parse(value).map_err(|_| format!("must be a UUID, is {}", shown(value)))
 }
 
+/// A description of a date and time, for messages.
+pub(crate) const DATE_TIME: &str = "an RFC 3339 time with an offset, such as 2026-05-01T09:30:00Z or \
+                                    2026-05-01T12:30:00+03:00";
+
 /// Parses RFC 3339. The error says which part is missing.
 pub(crate) fn parse_date_time(value: &str) -> Result<DateTime<Utc>, String> {
-    const EXAMPLE: &str = "must be an RFC 3339 time with an offset, such as 2026-05-01T09:30:00Z or \
-                           2026-05-01T12:30:00+03:00";
     // chrono also accepts a space instead of the T. Here it indicates a plus sign that was not encoded.
     match DateTime::parse_from_rfc3339(value) {
         Ok(time) if !value.contains(' ') => Ok(time.with_timezone(&Utc)),
         _ if value.contains(' ') && DateTime::parse_from_rfc3339(&value.replace(' ', "+")).is_ok() => Err(format!(
-            "{EXAMPLE}; a plus sign in a query means a space, send it as %2B"
+            "must be {DATE_TIME}; a plus sign in a query means a space, send it as %2B"
         )),
-        _ if NaiveDateTime::from_str(value).is_ok() => Err(format!("{EXAMPLE}; the offset is missing")),
-        _ => Err(format!("{EXAMPLE}; is {}", shown(value))),
+        _ if NaiveDateTime::from_str(value).is_ok() => Err(format!("must be {DATE_TIME}; the offset is missing")),
+        _ if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err(format!("must be {DATE_TIME}, not UNIX time"))
+        }
+        _ => Err(format!("must be {DATE_TIME}; is {}", shown(value))),
     }
 }
 

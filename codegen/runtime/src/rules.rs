@@ -262,14 +262,54 @@ impl<P: Borrow<Pattern>> MapRules<P> {
 
     /// Checks a member name. The error describes what is wrong.
     pub fn check_key(&self, key: &str) -> Result<(), String> {
-        matches(&self.key_pattern, key).map_err(|problem| format!("the name {} {problem}", shown(key)))
+        matches(&self.key_pattern, key).map_err(|problem| {
+            let pattern = self.key_pattern.as_ref().map(Borrow::borrow);
+            let problem = pattern
+                .and_then(|pattern| foreign_letter(pattern, key))
+                .unwrap_or(problem);
+            format!("the name {} {problem}", shown(key))
+        })
     }
+}
+
+/// The error for a name that matches except for letters outside ASCII, if the pattern is a sequence of sets of characters.
+fn foreign_letter(pattern: &Pattern, key: &str) -> Option<String> {
+    let foreign = key.chars().find(|character| !character.is_ascii())?;
+    let rest: String = key.chars().filter(char::is_ascii).collect();
+    let allowed = last_set(pattern.text()).filter(|_| pattern.is_match(&rest))?;
+    Some(format!("must not contain {foreign:?}; only {allowed} are allowed"))
+}
+
+/// The characters of the last set of a pattern such as `^[A-Z][A-Z0-9_]*$`, as `A-Z, 0-9 and _`.
+fn last_set(pattern: &str) -> Option<String> {
+    let (_, last) = pattern.rsplit_once('[')?;
+    let (set, _) = last.split_once(']')?;
+    if set.starts_with('^') || set.contains('\\') {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let mut rest = set.chars().peekable();
+    while let Some(first) = rest.next() {
+        let mut part = first.to_string();
+        if rest.next_if_eq(&'-').is_some() {
+            part.push('-');
+            part.extend(rest.next());
+        }
+        parts.push(part);
+    }
+    let last = parts.pop()?;
+    Some(match parts.is_empty() {
+        true => last,
+        false => format!("{} and {last}", parts.join(", ")),
+    })
 }
 
 /// The error for a text that is not a value of the enumeration.
 pub(crate) fn not_among(values: &[&str], text: &str) -> String {
+    let is_list = text.contains(',') && text.split(',').all(|item| values.contains(&item.trim()));
     let hint = match names::nearest(text, values.iter().copied()) {
         Some(near) => format!("; did you mean {near}?"),
+        None if is_list => "; send only one of them".to_string(),
         None => String::new(),
     };
     format!("must be one of {}, is {}{hint}", values.join(", "), shown(text))

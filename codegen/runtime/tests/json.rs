@@ -295,7 +295,7 @@ fn all_errors_in_a_body_are_reported_at_once() {
             "/inner/numbers/B → inner.numbers.B: must be a number, is a string; send 2.85 without quotes, with a dot",
             "/inner/numbers/C → inner.numbers.C: must have at most 5 significant digits, has 6",
             "/inner/numbers/C → inner.numbers.C: occurs twice; send it once",
-            "/inner/numbers/D → inner.numbers.D: must not be null",
+            "/inner/numbers/D → inner.numbers.D: must not be null; omit the member if there is no value",
             "/inner/a → inner.a: is missing",
             "/list/0/a → list[0].a: must be a whole number, is a string; send 1 without quotes",
             "/list/1/a → list[1].a: must be a whole number, is 1.5",
@@ -349,6 +349,18 @@ fn values_of_the_wrong_kind_get_a_hint() {
         (
             r#"{"inner":{"a":1,"numbers":{}}}"#,
             "inner.numbers: must have 1 to 3 members, has 0",
+        ),
+        (
+            r#"{"inner":{"a":1,"numbers":{"A":""}}}"#,
+            "inner.numbers.A: must be a number, is an empty string; omit the member if there is no value",
+        ),
+        (
+            r#"{"inner":{"a":1,"numbers":{"FREN_ÖN":1}}}"#,
+            "inner.numbers.FREN_ÖN: the name \"FREN_ÖN\" must not contain 'Ö'; only A-Z and _ are allowed",
+        ),
+        (
+            r#"{"inner":{"a":1,"numbers":{"A":1e400}}}"#,
+            "inner.numbers.A: is too large or has too many decimals; send a plain number such as 2.85",
         ),
         (
             r#"{"inner":{"a":1,"shortText":"\ud800"}}"#,

@@ -106,6 +106,7 @@ fn a_lost_plus_sign_gets_a_hint() {
             .ends_with("; the offset is missing")
     );
     assert!(from("yesterday").unwrap_err().ends_with("; is \"yesterday\""));
+    assert!(from("1795383442").unwrap_err().ends_with("+03:00, not UNIX time"));
     #[derive(Debug, Deserialize)]
     struct Query {
         #[serde(deserialize_with = "a_time")]

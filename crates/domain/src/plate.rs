@@ -84,6 +84,9 @@ fn normal(text: &str) -> String {
 /// to the sender.
 pub fn read_as(text: &str) -> String {
     let normal = normal(text);
+    if has_letter_for_zero(&normal) {
+        return format!("it was read as {normal:?}, with the letter O in place of the digit 0");
+    }
     let foreign = normal.chars().find(|c| !c.is_ascii_uppercase() && !c.is_ascii_digit());
     match foreign {
         Some(foreign) => format!(
@@ -92,6 +95,17 @@ pub fn read_as(text: &str) -> String {
         ),
         None => format!("it was read as {normal:?}"),
     }
+}
+
+/// Returns whether a text is a plate except that a digit 0 is written as the letter O.
+fn has_letter_for_zero(normal: &str) -> bool {
+    let Some((province, rest)) = normal.split_at_checked(2) else {
+        return false;
+    };
+    let end_of_letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+    let (letters, digits) = rest.split_at(end_of_letters);
+    let corrected = format!("{}{letters}{}", province.replace('O', "0"), digits.replace('O', "0"));
+    corrected != normal && Parts::of(&corrected).is_ok()
 }
 
 /// Returns a plate with spaces between its three parts: `34ABC123` → `34 ABC 123`.
@@ -234,6 +248,15 @@ mod tests {
             ("34/abc/123", r#"it was read as "34/ABC/123", and "/" is not allowed"#),
             ("34 şğ 123", r#"it was read as "34şğ123", and "ş" is not allowed"#),
             ("", r#"it was read as """#),
+            (
+                "O6 ABC 123",
+                r#"it was read as "O6ABC123", with the letter O in place of the digit 0"#,
+            ),
+            (
+                "34 ABO 1o2",
+                r#"it was read as "34ABO1O2", with the letter O in place of the digit 0"#,
+            ),
+            ("OO ABC 123", r#"it was read as "OOABC123""#),
         ];
         for (text, expected) in table {
             assert_eq!(super::read_as(text), expected);

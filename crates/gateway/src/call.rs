@@ -36,7 +36,8 @@ pub(super) fn arguments<C: Contract>(authorized: AuthorizedCall<C>) -> Result<Ca
         caller,
         ..
     } = authorized.into_routed();
-    match query.of_operation(C::operation(route).query_parameters) {
+    let known = C::operation(route).query_parameters;
+    match query.of_operation(known, |name| C::parameter_hint(name, known)) {
         Err(error) => Err(info.rejected(error.into())),
         Ok((query, query_error)) => Ok(Callable {
             info,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use codegen_runtime::call::Request;
 use dropshot::Body;
 use http::request::Parts;
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Method, Response};
 use partner_api_store::directory::ClaimedKey;
 
 use crate::{
@@ -67,6 +67,11 @@ pub trait Contract: Sized + Send + Sync + 'static {
 
     /// Returns the text that the log shows instead of a path that matches no template, and the error.
     fn unknown_path(path: &str) -> (&'static str, ApiError<Self::Code>);
+
+    /// Returns a remedy for a method that a path with this template does not have.
+    fn method_hint(_method: &Method, _template: &str) -> Option<&'static str> {
+        None
+    }
 
     /// Returns the proxies whose `X-Forwarded-For` is trusted.
     fn trusted_proxies(&self) -> &TrustedProxies;
@@ -165,6 +170,11 @@ pub trait Contract: Sized + Send + Sync + 'static {
     /// If it may not.
     fn authorize(&self, _caller: &Self::Caller, _route: &'static Self::Route) -> Outcome<(), Self> {
         Ok(())
+    }
+
+    /// Returns a remedy for a query parameter that is repeated, or is none of the operation's `known` parameters.
+    fn parameter_hint(_name: &str, _known: &[&str]) -> Option<&'static str> {
+        None
     }
 
     /// Reads the arguments and calls the endpoint.

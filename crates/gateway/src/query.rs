@@ -51,15 +51,19 @@ impl DecodedQuery {
     /// Returns the query of an operation with the `known` parameters. If a parameter is unknown, repeated or not UTF-8, also
     /// returns the reason for the request log. Unknown parameters are rejected, because a mistyped `published_from` must not
     /// silently return everything. The errors are stored in the query. When the query is read, they are reported together with
-    /// the errors found then.
+    /// the errors found then. `hint` returns a remedy for a parameter that is unknown or repeated.
     ///
     /// # Errors
     /// The errors, if the operation has no parameters, because its query is never read.
-    pub(super) fn of_operation(self, known: &[&str]) -> Result<(Query, Option<Reason>), InvalidQuery> {
+    pub(super) fn of_operation(
+        self,
+        known: &[&str],
+        hint: impl Fn(&str) -> Option<&'static str>,
+    ) -> Result<(Query, Option<Reason>), InvalidQuery> {
         let mut query = Query::default();
         let mut first_reason = None;
         for (name, value) in self.0 {
-            match parameter(&query.pairs, known, name, value) {
+            match parameter(&query.pairs, known, &hint, name, value) {
                 Ok(pair) => query.pairs.push(pair),
                 Err((error, reason)) => {
                     query.errors.push(error);
@@ -85,6 +89,7 @@ fn name_at(query: &str, offset: usize) -> &str {
 fn parameter(
     earlier: &[(String, String)],
     known: &[&str],
+    hint: impl Fn(&str) -> Option<&'static str>,
     name: Vec<u8>,
     value: Vec<u8>,
 ) -> Result<(String, String), (ValidationError, Reason)> {
@@ -94,14 +99,16 @@ fn parameter(
         return rejected("query", "a parameter's name is not UTF-8", Reason::QueryMalformed);
     };
     if !known.contains(&name.as_str()) {
-        return rejected(&name, &unknown(&name, known), Reason::ParameterUnknown);
+        let problem = match hint(&name) {
+            Some(hint) => format!("is unknown; {hint}"),
+            None => unknown(&name, known),
+        };
+        return rejected(&name, &problem, Reason::ParameterUnknown);
     }
     if earlier.iter().any(|(earlier, _)| *earlier == name) {
-        return rejected(
-            &name,
-            "was sent more than once; send it once",
-            Reason::ParameterRepeated,
-        );
+        let hint = hint(&name).unwrap_or("send it once");
+        let problem = format!("was sent more than once; {hint}");
+        return rejected(&name, &problem, Reason::ParameterRepeated);
     }
     match String::from_utf8(value) {
         Ok(value) => Ok((name, value)),

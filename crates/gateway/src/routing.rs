@@ -21,7 +21,13 @@ pub(super) fn find<C: Contract>(method: &Method, path: &str) -> (&'static str, O
     };
     match lookup(C::routes(), describe, method, path) {
         Lookup::Found(found) => (describe(found.route).1, Ok(found)),
-        Lookup::OtherMethods { template, allowed } => (template, Err(ApiError::method_not_allowed(method, allowed))),
+        Lookup::OtherMethods { template, allowed } => {
+            let mut error = ApiError::method_not_allowed(method, allowed);
+            if let Some(hint) = C::method_hint(method, template) {
+                error.message = format!("{}; {hint}", error.message);
+            }
+            (template, Err(error))
+        }
         Lookup::UnknownPath => {
             let (template, error) = C::unknown_path(path);
             (template, Err(error))

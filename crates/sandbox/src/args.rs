@@ -100,6 +100,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_inspectors_page_has_the_same_port_after_a_restart() {
+        let inspectors_listen = |port| {
+            let args = SandboxArgs {
+                port,
+                data_dir: ".sandbox".into(),
+                check: false,
+                ip_limit: 0,
+            };
+            args.inspectors_listen().to_string()
+        };
+        assert_eq!(inspectors_listen(8080), "127.0.0.1:8081");
+        assert_eq!(inspectors_listen(0), "127.0.0.1:0");
+    }
+
+    #[test]
     fn the_sandbox_ignores_an_operators_environment() {
         let args = SandboxArgs {
             port: 0,

@@ -49,6 +49,38 @@ mod tests {
         assert_eq!(broken, [""; 0]);
     }
 
+    /// SVC-7. The commands themselves are run by script/site.
+    #[test]
+    fn the_page_of_the_scenarios_needs_nothing_that_only_the_operator_has() {
+        let page = FILES.iter().find(|file| file.path == "scenarios.html").unwrap();
+        let html = std::str::from_utf8(page.bytes).unwrap();
+        for of_the_operator in ["samples/", "service.log", "partner-api ", "until "] {
+            assert!(!html.contains(of_the_operator), "{of_the_operator}");
+        }
+        for status in [201, 200, 404, 401, 400] {
+            assert!(html.contains(&format!("send # {status}, ")), "{status}");
+        }
+        assert!(html.contains("partner certify --branch"));
+    }
+
+    #[test]
+    fn the_list_of_reports_shows_how_to_read_all_pages_in_each_language() {
+        let page = |path: &str| {
+            let file = FILES.iter().find(|file| file.path == path).unwrap();
+            std::str::from_utf8(file.bytes).unwrap()
+        };
+        let (_, section) = page("list_inspections.html").split_once("id=\"all-pages\"").unwrap();
+        let section = section.split("</section></div>").next().unwrap_or_default();
+        for kit in ["curl", "Python", "Node.js", "PHP", "Java", "C#", "Go"] {
+            assert!(section.contains(&format!("data-tab=\"{kit}\"")), "{kit}");
+        }
+        assert!(
+            section.contains("published_from=") && section.contains("next_cursor"),
+            "{section}"
+        );
+        assert!(!page("list_organizations.html").contains("id=\"all-pages\""));
+    }
+
     #[test]
     fn no_page_violates_the_content_security_policy_or_repeats_an_id() {
         for file in FILES.iter().filter(|file| file.path.ends_with(".html")) {

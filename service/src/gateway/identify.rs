@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
+use codegen_runtime::ValidationError;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use partner_api_signing::{
-    HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, NONCE_MAX, NONCE_MIN, TIMESTAMP_TOLERANCE_SECONDS,
-    is_valid_nonce, parse_timestamp, timestamp_is_current,
+    Environment, HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, KeyId, NONCE_MAX, NONCE_MIN,
+    TIMESTAMP_TOLERANCE_SECONDS, is_valid_nonce, parse_timestamp, timestamp_is_current,
 };
 use partner_api_store::directory::{Directory, Key, KeyProblem, STALE};
 
@@ -84,27 +86,28 @@ pub(super) fn credentials(
     let nonce = single(headers, &NONCE)?;
     let signature = single(headers, &SIGNATURE)?;
     let seconds = timestamp.to_str().ok().and_then(parse_timestamp).ok_or_else(|| {
-        let problem = format!(
-            "{}: must be a plain integer, UNIX time in seconds",
-            shown(HEADER_TIMESTAMP)
-        );
-        missing(problem, Reason::TimestampMalformed)
+        malformed(
+            &TIMESTAMP,
+            "must be a plain integer, UNIX time in seconds",
+            Reason::TimestampMalformed,
+        )
     })?;
     if !is_valid_nonce(nonce.as_bytes()) {
         let problem = format!(
-            "{}: must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII, has {}",
-            shown(HEADER_NONCE),
+            "must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII, has {}",
             nonce.len()
         );
-        return Err(missing(problem, Reason::NonceMalformed));
+        return Err(malformed(&NONCE, &problem, Reason::NonceMalformed));
     }
     if durability == Durability::Database && directory.age() > STALE {
         // A revoked key might still be accepted.
         return Err(ApiError::unavailable(Reason::DirectoryStale));
     }
     let now = Utc::now();
-    let key_id = key_id.to_str().map_err(|_| not_accepted(KeyProblem::Malformed))?;
-    let key = directory.key(key_id, now).map_err(not_accepted)?;
+    let key_id = String::from_utf8_lossy(key_id.as_bytes());
+    let key = directory
+        .key(&key_id, now)
+        .map_err(|problem| not_accepted(directory, &key_id, problem))?;
     check_time(seconds, now)?;
     Ok(Credentials {
         key,
@@ -124,7 +127,10 @@ pub(super) fn recheck(
     credentials: &Credentials,
     now: DateTime<Utc>,
 ) -> Result<Arc<Key>, ApiError> {
-    let key = directory.key(&credentials.key.id, now).map_err(not_accepted)?;
+    let key_id = &credentials.key.id;
+    let key = directory
+        .key(key_id, now)
+        .map_err(|problem| not_accepted(directory, key_id, problem))?;
     check_time(credentials.seconds, now).map_err(|error| error.with_reason(Reason::TimestampOutrun))?;
     Ok(key)
 }
@@ -166,14 +172,24 @@ fn likely_cause(seconds: i64, now: i64) -> Option<String> {
     })
 }
 
-/// Returns the error for a key that is not active, which is the same for all reasons (ERR-3).
-fn not_accepted(problem: KeyProblem) -> ApiError {
-    ApiError::new(
-        ErrorCode::InvalidKey,
-        "this key ID is not accepted; check it for typos, and use test keys in the sandbox and live keys in production; if \
-         both are right, ask the operator whether the key has expired, been revoked or been disabled",
-    )
-    .with_reason(problem.into())
+/// Returns the error for a key that is not active. Its message depends only on the text of the ID (ERR-3).
+fn not_accepted(directory: &Directory, key_id: &str, problem: KeyProblem) -> ApiError {
+    let message = match key_id.parse::<KeyId>().map(|key_id| key_id.environment()) {
+        Err(_) => {
+            "this is not a key ID; a key ID is <prefix>_test_ or <prefix>_live_, followed by 22 characters of A-Z and 2-7"
+        }
+        Ok(Environment::Live) if directory.environment() == Environment::Test => {
+            "this is the ID of a live key, and this service is the sandbox; send a test key, or call the production base URL"
+        }
+        Ok(Environment::Test) if directory.environment() == Environment::Live => {
+            "this is the ID of a test key, and this service is production; send a live key, or call the sandbox's base URL"
+        }
+        Ok(_) => {
+            "this key ID is not accepted; check it for typos, and use test keys in the sandbox and live keys in production; if \
+             both are right, ask the operator whether the key has expired, been revoked or been disabled"
+        }
+    };
+    ApiError::new(ErrorCode::InvalidKey, message).with_reason(problem.into())
 }
 
 /// Returns the key ID that a request claims, without checking it.
@@ -190,17 +206,31 @@ fn single<'h>(headers: &'h HeaderMap, header: &Header) -> Result<&'h HeaderValue
         (None, _) => ("is missing", header.missing),
         (Some(_), Some(_)) => ("was sent more than once", header.repeated),
     };
-    Err(missing(format!("{} {problem}", shown(header.name)), reason))
+    let mut error = invalid(header, &format!(" {problem}"), problem, reason);
+    if header.name == HEADER_KEY_ID && headers.contains_key(AUTHORIZATION) {
+        error.message.push_str(
+            "; the header Authorization is not used, because requests are signed: see the chapter Signing in /openapi.yaml",
+        );
+    }
+    Err(error)
 }
 
-fn missing(problem: String, reason: Reason) -> ApiError {
-    ApiError::new(
-        ErrorCode::MissingSignatureHeaders,
-        format!(
-            "{problem}; every request must carry X-Partner-Key-Id, X-Partner-Timestamp, X-Partner-Nonce and \
-             X-Partner-Signature, each exactly once"
-        ),
-    )
+/// Returns the error for a header with an invalid value.
+fn malformed(header: &Header, problem: &str, reason: Reason) -> ApiError {
+    invalid(header, &format!(": {problem}"), problem, reason)
+}
+
+/// Returns the error for a header. Its message begins with the header's name, followed by `after`.
+fn invalid(header: &Header, after: &str, problem: &str, reason: Reason) -> ApiError {
+    let name = shown(header.name);
+    let message = format!(
+        "{name}{after}; every request must carry X-Partner-Key-Id, X-Partner-Timestamp, X-Partner-Nonce and \
+         X-Partner-Signature, each exactly once"
+    );
+    ApiError {
+        validation_errors: Some(Box::new(ValidationError::of_parameter(&name, problem).into())),
+        ..ApiError::new(ErrorCode::MissingSignatureHeaders, message)
+    }
     .with_reason(reason)
 }
 

@@ -8,6 +8,7 @@
 
 mod admit;
 mod body_budget;
+mod hints;
 mod identify;
 mod ip_limit;
 mod prefer;
@@ -25,7 +26,7 @@ use chrono::Utc;
 use codegen_runtime::call::Request;
 use dropshot::{Body, RequestContext};
 use http::request::Parts;
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Method, Response};
 use hyper::body::Body as HttpBody;
 use partner_api_gateway::pages::Pages;
 use partner_api_gateway::{
@@ -215,12 +216,14 @@ impl Contract for Gateway {
             None if is_signed(path) => UNKNOWN_IN_API,
             None => "/*",
         };
-        let hint = partner_api_gateway::near_miss::<Self>(path).map(|remedy| format!("; {remedy}"));
-        let message = format!(
-            "there is nothing at this path; paths are compared byte for byte{}",
-            hint.unwrap_or_default()
-        );
+        let hint = partner_api_gateway::near_miss::<Self>(path).or_else(|| hints::of_path(path));
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        let message = format!("there is nothing at this path; paths are compared byte for byte{hint}");
         (template, ApiError::not_found(message).with_reason(Reason::NoSuchPath))
+    }
+
+    fn method_hint(method: &Method, template: &str) -> Option<&'static str> {
+        hints::of_method(method, template)
     }
 
     fn trusted_proxies(&self) -> &TrustedProxies {
@@ -344,6 +347,10 @@ impl Contract for Gateway {
                 Err(ApiError::new(ErrorCode::ScopeRequired, message).with_reason(Reason::ScopeMissing))
             }
         }
+    }
+
+    fn parameter_hint(name: &str, known: &[&str]) -> Option<&'static str> {
+        hints::of_parameter(name, known)
     }
 
     fn call<'r>(&'r self, route: &'static Route, caller: &'r Caller, request: &'r Request) -> ResponseFuture<'r, Self> {

@@ -97,7 +97,7 @@ async fn reasons_of_invalid_signature_headers() {
 
 /// SVC-5, ERR-3
 #[tokio::test]
-async fn reasons_of_inactive_keys_that_share_one_response() {
+async fn reasons_of_inactive_keys() {
     let service = Service::start().await;
     let unusable = "UPDATE api_keys SET secret_ciphertext = '\\x00' WHERE key_id = $1";
     service.db.execute(unusable, &[&BETA.id]).await.unwrap();

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::format::DATE_TIME;
+
 /// The kind of a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -52,8 +54,11 @@ pub(super) fn other_kind(wanted: &str, kind: Kind, raw: &RawValue, schema: &Valu
         "boolean" => "true or false".to_string(),
         _ => return None,
     };
+    let format = schema.get("format").and_then(Value::as_str);
     let hint = match (wanted, kind) {
-        (_, Kind::Null) => "; omit it if it is optional".to_string(),
+        ("string", Kind::Number) if format == Some("date-time") => {
+            return Some(format!("must be {DATE_TIME}, not UNIX time"));
+        }
         ("string", Kind::Number | Kind::Boolean) => "; put it in quotes".to_string(),
         ("number" | "integer" | "boolean", Kind::Text) => unquoted(wanted, raw),
         _ => String::new(),
@@ -62,6 +67,18 @@ pub(super) fn other_kind(wanted: &str, kind: Kind, raw: &RawValue, schema: &Valu
         Kind::Null => "must not be null".to_string(),
         _ => format!("must be {expected}, is {}{hint}", kind.named()),
     })
+}
+
+/// The error for a value of a map's member that shows that there is none; `None` for any other value.
+pub(super) fn no_value(raw: &RawValue, schema: &Value) -> Option<&'static str> {
+    // Alternatives without a type may admit null.
+    let kind = schema.get("type").and_then(Value::as_str)?;
+    let is_number = matches!(kind, "number" | "integer");
+    match raw.get() {
+        "null" => Some("must not be null; omit the member if there is no value"),
+        "\"\"" if is_number => Some("must be a number, is an empty string; omit the member if there is no value"),
+        _ => None,
+    }
 }
 
 /// A hint to remove the quotes around a number or a boolean.

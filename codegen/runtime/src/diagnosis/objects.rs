@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::kind::Kind;
+use super::kind::{Kind, no_value};
 use super::{Diagnosis, LONE_SURROGATE, checked_count, count, flag};
 use crate::names;
 use crate::rules::MapRules;
@@ -106,8 +106,12 @@ impl<'s> Diagnosis<'s> {
                     },
                 );
             }
-            if let Some(of) = schema.get("additionalProperties") {
-                self.value(value, of, &place);
+            let Some(of) = schema.get("additionalProperties") else {
+                continue;
+            };
+            match no_value(value, self.resolved(of)) {
+                Some(message) if !(Kind::of(value) == Kind::Null && self.is_nullable(of)) => self.add(&place, message),
+                _ => self.value(value, of, &place),
             }
         }
     }

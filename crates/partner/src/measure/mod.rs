@@ -1,6 +1,7 @@
-//! `partner measure`: submits one package, or each file that appears in a folder.
+//! `partner measure`: submits one package, the records of an export, or each file that appears in a folder.
 
 mod file_time;
+mod map;
 mod package;
 mod spool;
 mod watch;
@@ -37,12 +38,13 @@ Examples:
       --point BRAKE_FRONT_LEFT=2.85 --point SLIP_FRONT=-1.4
   partner measure package.json
   generate | partner measure -
+  partner measure --map mapping.toml export.csv --dry-run
   partner measure --watch /var/spool/test-line";
 
 /// The arguments of `measure`.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
-    /// A JSON file with the package, or - for standard input
+    /// A JSON file with the package, or - for standard input; with --map a CSV or XML export
     #[arg(value_name = "FILE", conflicts_with_all = ["watch", "branch", "plate", "point", "measured_at", "external_id", "device"])]
     pub file: Option<PathBuf>,
     /// The branch code
@@ -63,6 +65,12 @@ pub struct MeasureArgs {
     /// The device's serial number
     #[arg(long, value_name = "SERIAL", requires = "branch")]
     pub device: Option<String>,
+    /// A mapping with which FILE, a CSV or XML export, becomes packages
+    #[arg(long, value_name = "MAPPING", requires = "file")]
+    pub map: Option<PathBuf>,
+    /// With --map: print the packages and send nothing
+    #[arg(long, requires = "map")]
+    pub dry_run: bool,
     /// Submit each JSON file that appears in this folder, until the program is stopped
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["branch", "plate", "point", "measured_at", "external_id", "device"])]
     pub watch: Option<PathBuf>,
@@ -85,6 +93,10 @@ pub(crate) async fn run(connect: &Connect, args: &MeasureArgs) -> Result<ExitCod
             once: args.once,
         };
         return watch::run(connect, folder, options).await;
+    }
+    if let (Some(mapping), Some(export)) = (&args.map, &args.file) {
+        map::run(connect, mapping, export, args.dry_run).await?;
+        return Ok(ExitCode::SUCCESS);
     }
     let client = connect.client()?;
     let package = package(args)?;

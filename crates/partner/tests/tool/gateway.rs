@@ -1,9 +1,9 @@
 //! A TCP proxy between a partner and the service. Its address stays the same while the service is replaced, and it can drop
-//! connections.
+//! connections. And a server with prepared responses.
 
 use std::sync::{Arc, Mutex};
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -49,4 +49,24 @@ impl Gateway {
     pub fn cut(&self) {
         self.connections.lock().unwrap().abort_all();
     }
+}
+
+/// Answers each connection with the next of these responses, and further ones not at all. Returns the server's URL.
+pub async fn scripted(responses: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        let mut responses = responses.iter();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            if let Some(response) = responses.next() {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(response.as_bytes()).await;
+                let _ = stream.shutdown().await;
+            }
+            open.push(stream);
+        }
+    });
+    base_url
 }

@@ -4,6 +4,7 @@
 mod certify;
 mod gateway;
 mod manual;
+mod map;
 mod measure;
 mod profiles;
 mod program;

@@ -3,9 +3,8 @@ use std::fs;
 use partner_api_tests::fixture::{inspections, partners};
 use partner_api_tests::{ALPHA, BETA, GAMMA, Service};
 use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
 
+use crate::gateway::scripted;
 use crate::program::Program;
 
 /// SVC-6
@@ -122,26 +121,6 @@ async fn reports_are_listed_by_change_number_and_vin() {
     unknown.failed(2, "[possible values: published, archived, cancelled]");
 }
 
-/// Answers each connection with the next of these responses, and further ones not at all.
-async fn scripted(responses: &'static [&'static str]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base_url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        let mut open = Vec::new();
-        let mut responses = responses.iter();
-        while let Ok((mut stream, _)) = listener.accept().await {
-            if let Some(response) = responses.next() {
-                let mut request = [0; 4096];
-                let _ = stream.read(&mut request).await;
-                let _ = stream.write_all(response.as_bytes()).await;
-            } else {
-                open.push(stream);
-            }
-        }
-    });
-    base_url
-}
-
 #[tokio::test]
 async fn a_wait_for_the_quota_is_announced() {
     let base_url = scripted(&[
@@ -154,26 +133,6 @@ async fn a_wait_for_the_quota_is_announced() {
         (ran.code, ran.stderr.as_str()),
         (0, "the quota is used up; waiting 1 s\n")
     );
-}
-
-/// SVC-7
-#[tokio::test]
-async fn the_scenarios_end_if_a_service_does_not_respond() {
-    let base_url = scripted(&[]).await;
-    let certify = [
-        "certify",
-        "--branch",
-        "A",
-        "--plate",
-        "34 ABC 123",
-        "--timeout",
-        "300ms",
-        "--json",
-    ];
-    let ran = Program::at(&base_url, &ALPHA).run(&certify).await;
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    let outcomes: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(outcomes.as_array().unwrap().len(), 6, "{outcomes}");
 }
 
 /// ERR-8

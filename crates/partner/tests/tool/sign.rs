@@ -115,3 +115,71 @@ async fn explain_finds_the_wrong_line_from_the_services_response() {
         explained.stdout
     );
 }
+
+/// ERR-4, SIG-3
+#[tokio::test]
+async fn explain_accepts_little_and_tells_by_its_exit_code_whether_the_signature_is_correct() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let health = "/api/v1/partner/health";
+    let explain = async |arguments: &[&str]| {
+        program
+            .run(&[&["explain", "GET", health][..], arguments].concat())
+            .await
+    };
+    let at = ["--timestamp", "1780000000", "--nonce", "0123456789abcdef"];
+    let signed = program.json(&[&["sign", "GET", health][..], &at].concat()).await;
+    let (canonical, signature) = (
+        signed["canonical"].as_str().unwrap(),
+        signed["headers"][3][1].as_str().unwrap(),
+    );
+    let right = explain(&[&at[..], &["--signature", signature]].concat()).await;
+    assert_eq!((right.code, right.stderr.as_str()), (0, ""), "{}", right.stdout);
+    assert!(
+        right.stdout.starts_with("The signature is correct."),
+        "{}",
+        right.stdout
+    );
+
+    let secret: partner_api_signing::Secret = ALPHA.secret.parse().unwrap();
+    let milliseconds = canonical.replace("1780000000", "1780000000123");
+    let utf16: Vec<u8> = format!("\u{feff}{canonical}\r\n")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for (name, text, code, words) in [
+        (
+            "the empty line is missing",
+            canonical.replace("\n\n", "\n").into_bytes(),
+            1,
+            "keep its line, empty",
+        ),
+        ("milliseconds", milliseconds.clone().into_bytes(), 1, "milliseconds"),
+        ("UTF-16 of PowerShell", utf16, 0, "The canonical string is correct."),
+    ] {
+        std::fs::write(program.path("mine.txt"), text).unwrap();
+        let explained = explain(&["--canonical", "mine.txt"]).await;
+        assert_eq!(
+            (explained.code, explained.stderr.as_str()),
+            (code, ""),
+            "{name}: {}",
+            explained.stdout
+        );
+        assert!(explained.stdout.contains(words), "{name}: {}", explained.stdout);
+    }
+    let wrong = partner_api_signing::sign(&secret, &canonical.replace("GET", "get"));
+    let explained = explain(&[&at[..], &["--signature", &wrong]].concat()).await;
+    assert_eq!(explained.code, 1, "{}", explained.stdout);
+    assert!(explained.stdout.contains("upper case"), "{}", explained.stdout);
+
+    // The code of the response alone explains the rejection.
+    let response = r#"{"error":{"code":"invalid_key","message":"this key ID is not accepted","request_id":"r"}}"#;
+    std::fs::write(program.path("response.json"), response).unwrap();
+    let explained = explain(&["--server", "response.json"]).await;
+    assert_eq!((explained.code, explained.stderr.as_str()), (1, ""));
+    assert!(
+        explained.stdout.contains("invalid_key: this key ID is not accepted"),
+        "{}",
+        explained.stdout
+    );
+}

@@ -103,6 +103,21 @@ async fn a_database_and_a_csv_file_have_the_same_columns() {
     assert!(rows.iter().all(|row| row[price].contains('.')), "{rows:?}");
 }
 
+/// Excel takes a file without a byte-order mark for the system's code page, and splits at semicolons in a Turkish locale.
+#[tokio::test]
+async fn a_csv_file_begins_with_a_byte_order_mark_and_can_have_semicolons() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    for (separator, character) in [("comma", ','), ("semicolon", ';'), ("tab", '\t')] {
+        let file = format!("{separator}.csv");
+        program.json(&["sync", &file, "--separator", separator]).await;
+        let text = fs::read_to_string(program.path(&file)).unwrap();
+        let header = text.lines().next().unwrap();
+        let expected = format!("\u{feff}id{character}report_number{character}");
+        assert!(header.starts_with(&expected), "{header}");
+    }
+}
+
 #[tokio::test]
 async fn a_copy_overwrites_no_other_file_and_belongs_to_one_partner() {
     let service = Service::start().await;

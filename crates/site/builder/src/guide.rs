@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use regex::Regex;
 
-use crate::document::{Chapter, chapters};
+use crate::document::{Chapter, Document, Operation};
 use crate::markdown::{Links, anchor, render};
 use crate::{BuildError, Page, Sources, asset, frame, kits, sources};
 
@@ -39,7 +39,7 @@ pub fn pages(sources: &Sources, links: &Links) -> Result<Vec<Page>, BuildError> 
         overview(sources, &document_chapters, links)?,
         start(sources, &document_chapters, links)?,
         signing(sources, &document_chapters, links)?,
-        scenarios(sources, links)?,
+        scenarios(sources)?,
         conventions(&document_chapters, links),
         Page::new("limits.html", "Limits", render(&limits.markdown, -1, links)),
     ])
@@ -101,6 +101,10 @@ fn start(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Res
             h2 #first-write { "The first measurement" }
             (frame::tabs("First measurement", &samples(write)))
             p { "Its members and responses: " a href=(write.page()) { (write.summary()) } "." }
+            p {
+                "To get the status of a measurement later, send the same package again with its " code { "external_id" }
+                ". The response has the current status, and nothing is recorded twice. There is no other operation for it."
+            }
         }
     };
     Ok(Page::new("start.html", "Getting started", body))
@@ -180,8 +184,8 @@ fn calculator() -> Markup {
     }
 }
 
-/// The page of the acceptance scenarios: the rule SVC-7, and the recorded session of the onboarding page.
-fn scenarios(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
+/// The page of the acceptance scenarios: the rule SVC-7, and commands that run them.
+fn scenarios(sources: &Sources) -> Result<Page, BuildError> {
     let missing = |what: &str| BuildError::Missing(what.to_owned());
     let rule = sources
         .service_rules
@@ -192,29 +196,76 @@ fn scenarios(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     let number = Regex::new(r"(?:^| )\d\. ").map_err(|error| missing(&error.to_string()))?;
     let mut parts = number.split(rule.trim_end_matches('.'));
     let intro = parts.next().unwrap_or_default().trim_end_matches(':').to_owned();
-    let session = chapters(&sources.onboarding);
-    let session = session.iter().find(|chapter| chapter.title.contains("six scenarios"));
-    let session = session.ok_or_else(|| missing("docs/onboarding.md must have a chapter on the six scenarios"))?;
-    let (sent_by_partner, _) = session
-        .markdown
-        .split_once("The operator sees")
-        .unwrap_or((&session.markdown, ""));
-    let session = sent_by_partner.replace("](../samples/README.md)", "](kits.html)");
-    let write = sources
-        .document
-        .operations()
-        .into_iter()
-        .find(|operation| operation.method == "POST");
+    let document = &sources.document;
+    let operations = document.operations();
+    let write = operations.iter().find(|operation| operation.method == "POST");
+    let write = *write.ok_or_else(|| missing("the document must have a POST"))?;
+    let links = Links::default();
     let body = html! {
         p { (intro) "." }
-        ol { @for scenario in parts { li { (render(scenario.trim_end_matches(';').trim(), 0, links)) } } }
-        @if let Some(write) = write {
-            p { "All of them are requests to " a href=(write.page()) { code { (write.method) " " (sources.document.example_target(write)) } } ". A sandbox's " code { "sandbox.json" } " contains suitable plates and branch codes." }
+        ol { @for scenario in parts { li { (render(scenario.trim_end_matches(';').trim(), 0, &links)) } } }
+        p {
+            "All of them are requests to " a href=(write.page()) { code { (write.method) " " (document.example_target(write)) } }
+            " with a test key that has the scope " code { "test-line:write" } "."
         }
         section {
-            h2 #a-session { "Example session" }
-            (render(&session, 0, links))
+            h2 #by-hand { "Try them in a shell" }
+            p {
+                "Download " a href="kits/curl/partner.sh" download { "the kit for curl" } ", and set your key:"
+            }
+            (frame::code("Key", "export PARTNER_BASE_URL=… PARTNER_KEY_ID=… PARTNER_SECRET=…"))
+            p {
+                "The first scenario needs an open report. Ask the operator for a branch code and a plate; a sandbox's " code { "sandbox.json" }
+                " contains them. Then send the six requests:"
+            }
+            (frame::code("The six requests", &six_requests(document, write)))
+            p { "Each request prints the status and the request ID, and then the response. The comments show the expected status." }
+        }
+        section {
+            h2 #with-the-program { "Run them with one command" }
+            p {
+                "The command-line program " code { "partner" } " sends the same requests and writes a report for the operator:"
+            }
+            (frame::code("The report", &certify(document, write)))
+            p {
+                "For the go-live, your own program must pass the scenarios. The operator sees its requests, and decides on the "
+                "acceptance."
+            }
         }
     };
     Ok(Page::new("scenarios.html", "Acceptance scenarios", body))
+}
+
+/// Returns the branch code and the plate of the document's example of a measurement.
+fn example_report(document: &Document, write: Operation<'_>) -> (String, String) {
+    let example = document.example_body(write);
+    let text = |name: &str| example[name].as_str().unwrap_or_default().to_owned();
+    (text("branch_code"), text("plate"))
+}
+
+/// Returns a script that sends the requests of the six scenarios with the kit for curl.
+fn six_requests(document: &Document, write: Operation<'_>) -> String {
+    let (branch, plate) = example_report(document, write);
+    let target = document.example_target(write);
+    format!(
+        r#"branch='{branch}' plate='{plate}'
+run=$(date +%s) # makes each external_id unique
+package() {{ # BRANCH PLATE NUMBER
+  printf '{{"branch_code":"%s","plate":"%s","external_id":"acceptance-%s-%s","measurements":{{"BRAKE_FRONT_LEFT":2.85}}}}'     "$1" "$2" "$run" "$3"
+}}
+send() {{ bash partner.sh POST {target} -; echo; }}
+
+package "$branch" "$plate" 1 | send # 201, applied
+package "$branch" "$plate" 1 | send # 200, idempotent_replay
+package "$branch" '34 WQX 999' 2 | send # 201, pending
+package 'NO-SUCH-BRANCH' "$plate" 3 | send # 404, not_found
+package "$branch" "$plate" 4 | PARTNER_SECRET=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA send # 401, invalid_signature
+package "$branch" 'ABCDEF' 5 | send # 400, invalid_request"#
+    )
+}
+
+/// Returns the command that runs the scenarios.
+fn certify(document: &Document, write: Operation<'_>) -> String {
+    let (branch, plate) = example_report(document, write);
+    format!("partner certify --branch {branch} --plate '{plate}' --html acceptance.html --junit acceptance.xml")
 }

@@ -29,6 +29,7 @@ pub struct Kit {
     /// The command that runs it.
     pub run: Vec<String>,
     get: String,
+    pages: String,
     file_get: String,
     post: String,
     body_escape: Option<(String, String)>,
@@ -41,6 +42,11 @@ impl Kit {
     /// Returns the path of its file on the site.
     pub fn path(&self) -> String {
         format!("kits/{}/{}", self.folder, self.file)
+    }
+
+    /// Returns code that reads all pages of a list, from the path and query of the first one.
+    pub fn sample_of_pages(&self, target: &str) -> String {
+        self.pages.trim_matches('\n').replace("{target}", target)
     }
 
     /// Returns code that calls an operation with the kit.

@@ -45,6 +45,8 @@ fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
     let document = &sources.document;
     let scope = text(operation.value.get("x-required-scope"));
     let body = operation.value.get("requestBody").map(|body| document.resolve(body));
+    let mut parameters_of_operation = document.parameters(operation).into_iter();
+    let has_pages = parameters_of_operation.any(|parameter| text(parameter.get("name")) == "cursor");
     html! {
         p.line { (line(operation)) }
         p.facts {
@@ -60,6 +62,7 @@ fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
                 }
                 @if body.is_some() { li { a href="#body" { "Body" } } }
                 li { a href="#samples" { "Code" } }
+                @if has_pages { li { a href="#all-pages" { "All pages" } } }
                 li { a href="#responses" { "Responses" } }
             }
         }
@@ -78,6 +81,16 @@ fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
             h2 #samples { "Code" }
             (frame::tabs("Code", &samples(sources, operation)))
             p { "The samples use the " a href="kits.html" { "signing kits" } ", one file for each language." }
+        }
+        @if has_pages {
+            section {
+                h2 #all-pages { "All pages" }
+                p {
+                    "The samples read all reports that match the filters, page by page. The kits retry each request, for example after 429, "
+                    "when the quota is used up."
+                }
+                (frame::tabs("All pages", &page_samples(sources, operation)))
+            }
         }
         section {
             h2 #responses { "Responses" }
@@ -171,6 +184,17 @@ fn response_section(document: &Document, status: &str, response: &Value, links: 
             }
         }
     }
+}
+
+/// Returns code that reads all pages of a list with filters.
+fn page_samples(sources: &Sources, operation: Operation<'_>) -> Vec<(String, String)> {
+    let target = format!(
+        "{}?status=published&published_from=2026-06-01T00:00:00%2B03:00&limit=100",
+        operation.path
+    );
+    let kits = sources.kits.iter();
+    kits.map(|kit| (kit.name.clone(), kit.sample_of_pages(&target)))
+        .collect()
 }
 
 /// Returns the document's code samples of an operation, or samples of the kits if it has none.

@@ -21,8 +21,6 @@ pub struct Sources {
     pub kits_text: String,
     /// `CHANGELOG.md`.
     pub changelog: String,
-    /// `docs/onboarding.md`.
-    pub onboarding: String,
     /// `docs/contract/service.md`.
     pub service_rules: String,
     /// Responses in the tests' snapshots.
@@ -113,7 +111,6 @@ impl Sources {
             kits,
             kits_text: reader.text("samples/README.md")?,
             changelog: reader.text("CHANGELOG.md")?,
-            onboarding: reader.text("docs/onboarding.md")?,
             service_rules: reader.text("docs/contract/service.md")?,
             snapshots,
             message_tables,

@@ -6,6 +6,7 @@ mod consistency;
 mod contracts;
 mod documents;
 mod operations;
+mod packages;
 mod requests;
 mod responses;
 mod versions;

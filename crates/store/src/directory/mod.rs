@@ -186,6 +186,11 @@ impl Directory {
         Ok(Arc::new(directory))
     }
 
+    /// Returns the environment of the keys.
+    pub fn environment(&self) -> Environment {
+        self.environment
+    }
+
     /// Returns the active key with this ID.
     ///
     /// # Errors

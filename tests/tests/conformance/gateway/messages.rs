@@ -122,6 +122,19 @@ async fn messages_about_a_body_say_what_to_send() {
     table
         .body("null for a value", measured(r#"{"BRAKE_FRONT_LEFT":null}"#))
         .await;
+    table
+        .body("an empty text for a value", measured(r#"{"BRAKE_FRONT_LEFT":""}"#))
+        .await;
+    table.body("1e400", measured(r#"{"BRAKE_FRONT_LEFT":1e400}"#)).await;
+    table
+        .body(
+            "a calculated value",
+            measured(r#"{"BRAKE_FRONT_LEFT":2.8500000000000000888}"#),
+        )
+        .await;
+    table
+        .body("a code with a Turkish letter", measured(r#"{"FREN_ÖN_SOL":2.85}"#))
+        .await;
     table.body("no measurements", measured("{}")).await;
     table
         .body(
@@ -182,6 +195,10 @@ async fn messages_about_a_body_say_what_to_send() {
             with(r#""branch_code":"IZMIR-01","plate":"35 OPN 205","device_serial":"C:\devices\1""#),
         )
         .await;
+    for (sent, time) in [("UNIX time", "1795383442"), ("UNIX time, in quotes", r#""1795383442""#)] {
+        let members = format!(r#""branch_code":"IZMIR-01","plate":"35 OPN 205","measured_at":{time}"#);
+        table.body(sent, with(&members)).await;
+    }
     table
         .body(
             "a time without an offset",
@@ -244,6 +261,7 @@ async fn messages_about_a_plate_name_the_character_and_the_plate_as_read() {
         "34 ABC 12D",
         "34_ABC_123",
         "34 ABC 123\u{200b}",
+        "O6 ABC 123",
     ] {
         let members = serde_json::json!({ "branch_code": "IZMIR-01", "plate": plate }).to_string();
         table
@@ -273,12 +291,17 @@ async fn messages_about_a_query_name_each_parameter() {
     for query in [
         "publishedFrom=2026-05-01T00:00:00Z",
         "page=2",
+        "offset=20",
+        "per_page=20",
+        "plate=34ABC123",
         "limit=5&limit=6",
         "limit=many",
         "limit=0",
         "limit=1000",
         "status=Published",
         "status=",
+        "status=published,archived",
+        "status=published&status=archived",
         "published_from=2026-05-01",
         "published_from=2026-05-01T00:00:00+03:00",
         "published_from=2026-05-02T00:00:00Z&published_to=2026-05-01T00:00:00Z&created_from=2026-05-02T00:00:00Z&created_to=2026-05-01T00:00:00Z",
@@ -318,10 +341,49 @@ async fn messages_about_a_path_name_the_excess_part() {
         "/api/v1/partner/Inspections",
         "/api/v1/partner/nowhere",
         "/api/v1/partner/",
+        "/api/v1/partner/test-line/measurements/0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f",
     ] {
         table.send(path, Request::get(path).signed_by(&ALPHA)).await;
     }
     table.assert_snapshot("messages_about_a_path", 404, "not_found");
+}
+
+/// MEA-10
+#[tokio::test]
+async fn a_request_for_the_status_of_a_measurement_is_told_how_to_get_it() {
+    let service = Service::start().await;
+    let response = service.send(Request::get(MEASUREMENTS).signed_by(&ALPHA)).await;
+    let message = response.assert_rejected(405, "method_not_allowed").message();
+    assert!(
+        message.starts_with("GET is not allowed; allowed: POST; ")
+            && message.contains("send its package again with the same external_id"),
+        "{message}"
+    );
+}
+
+/// ERR-2, ERR-9
+#[tokio::test]
+async fn messages_about_the_signature_headers_name_the_header() {
+    let service = Service::start().await;
+    let mut table = Table::of(&service);
+    let health = || Request::get("/api/v1/partner/health").signed_by(&ALPHA);
+    for (sent, request) in [
+        ("no headers", Request::get("/api/v1/partner/health")),
+        (
+            "only a bearer token",
+            Request::get("/api/v1/partner/health").header("authorization", "Bearer x"),
+        ),
+        ("a short nonce", health().with("x-partner-nonce", "short")),
+        (
+            "a time in RFC 3339",
+            health().with("x-partner-timestamp", "2026-06-15T09:30:00Z"),
+        ),
+        ("an empty signature", health().with("x-partner-signature", "")),
+        ("two nonces", health().header("x-partner-nonce", "0123456789abcdef")),
+    ] {
+        table.send(sent, request).await;
+    }
+    table.assert_snapshot("messages_about_the_signature_headers", 401, "missing_signature_headers");
 }
 
 /// ERR-4

@@ -1,5 +1,7 @@
-//! `partner-api serve` as a process: its signals and its log.
+//! `partner-api serve` as a process: its signals and its log. And `partner-api sandbox`.
 
+#[cfg(feature = "sandbox")]
+mod sandbox;
 mod signals;
 mod unread_log;
 
