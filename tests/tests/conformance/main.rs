@@ -64,6 +64,7 @@ mod gateway {
     mod preferences;
     mod queries;
     mod rate_limits;
+    mod report_page;
     mod signature;
     mod vectors;
 }
