@@ -899,8 +899,8 @@ CREATE TABLE report_settings (
 );
 COMMENT ON TABLE report_settings IS 'Settings that apply to all reports.';
 COMMENT ON COLUMN report_settings.public_report_url IS
-    'The address of a report''s public page, with the placeholder {slug}; null if there is none. Each replica with this setting '
-    'writes it here when it starts, so that all replicas print the same address.';
+    'The address of a report''s public page, with the placeholder {slug}; empty if the operator wants none, and null if it was '
+    'never set. Each replica with this setting writes it here when it starts, so that all replicas print the same address.';
 INSERT INTO report_settings DEFAULT VALUES;
 
 -- Numbers and times are text, so that they do not depend on the reader's floating point or the session's time zone.
@@ -926,7 +926,7 @@ SELECT jsonb_build_object(
     'branch_telephone', b.telephone,
     'inspector_name', i.inspector_name,
     'public_slug', i.public_slug,
-    'public_report_url', (SELECT s.public_report_url FROM report_settings s),
+    'public_report_url', (SELECT nullif(s.public_report_url, '') FROM report_settings s),
     'published_at', time_document(i.published_at),
     'created_at', time_document(i.created_at),
     'vehicle', jsonb_build_object(

@@ -266,6 +266,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         directory: directory.clone(),
         admission,
         reporter: reporter.clone(),
+        pool: parts.pool.clone(),
         pages: (parts.pages)(&Addresses {
             public_url: public_url.clone(),
             inspectors: inspectors.as_ref().map(|(listener, _)| listener.address()),

@@ -38,6 +38,7 @@ mod schema;
 pub mod service;
 pub mod snapshot;
 pub mod snapshot_log;
+mod state;
 pub mod suspended_processes;
 pub mod wait;
 

@@ -19,7 +19,6 @@ use partner_api::storage::Storage;
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
 use partner_api_store::pool::{self, PoolSettings};
 use partner_api_store::secrets::purpose;
-use serde_json::Value;
 use tokio::net::{TcpSocket, TcpStream};
 use url::Position;
 
@@ -331,40 +330,6 @@ impl Service {
     /// If it does not hold by then.
     pub async fn within(&self, bound: Duration, condition: impl AsyncFn() -> bool) {
         until(bound, async || condition().await.then_some(())).await;
-    }
-
-    /// Returns the rows of a query, each as a JSON object.
-    pub async fn rows(&self, query: &str) -> Value {
-        let aggregated = format!("SELECT coalesce(jsonb_agg(to_jsonb(q)), '[]') FROM ({query}) AS q");
-        self.db
-            .query_one(&aggregated, &[])
-            .await
-            .unwrap_or_else(|error| panic!("{query}: {error:?}"))
-            .get(0)
-    }
-
-    /// Returns whether the database has this nonce of this key.
-    pub async fn knows_nonce(&self, key: &TestKey, nonce: &str) -> bool {
-        let digest =
-            "substr(encode(sha256(convert_to($1, 'UTF8') || '\\x00' || convert_to($2, 'UTF8')), 'hex'), 1, 32)::uuid";
-        let query = format!("SELECT EXISTS (SELECT FROM used_nonces WHERE digest = {digest})");
-        self.db.query_one(&query, &[&key.id, &nonce]).await.unwrap().get(0)
-    }
-
-    /// Returns the number of nonces in the database.
-    pub async fn used_nonces(&self) -> i64 {
-        let query = "SELECT count(DISTINCT digest) FROM used_nonces";
-        self.db.query_one(query, &[]).await.unwrap().get(0)
-    }
-
-    /// Returns the number of rows of a table, with a condition if one follows its name.
-    pub async fn count(&self, from_where: &str) -> i64 {
-        let query = format!("SELECT count(*) FROM {from_where}");
-        self.db
-            .query_one(&query, &[])
-            .await
-            .unwrap_or_else(|error| panic!("{query}: {error:?}"))
-            .get(0)
     }
 }
 

@@ -29,6 +29,13 @@ pub struct Computed {
     pub status: Option<PointStatus>,
 }
 
+impl Computed {
+    /// The unit of the value.
+    pub fn unit(&self) -> &'static str {
+        if self.is_difference { "percent" } else { "kN" }
+    }
+}
+
 /// Computes the sums and differences of all pairs whose sides both have a value. `value_of` and `bounds_of` look up by code.
 pub fn computed(
     value_of: impl Fn(&str) -> Option<Decimal>,

@@ -115,6 +115,8 @@ export const api = {
   },
   open: (body) => data(call("POST", "/reports", { body })),
   report: (id) => data(call("GET", of(id))),
+  /** The address of a published report's PDF. */
+  pdf: (id) => `${BASE}${of(id)}/pdf`,
   update: (id, body) => data(call("PATCH", of(id), { body })),
   fill: (id, form, body) => data(call("PUT", `${of(id)}/forms/${encodeURIComponent(form)}`, { body })),
   move: (id, body) => data(call("PUT", `${of(id)}/status`, { body })),

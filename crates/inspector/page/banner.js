@@ -177,7 +177,7 @@ function preview(report, one) {
     const value = values.get(point.code);
     return value ? { ...point, numeric_value: value.value, status_code: value.would_be } : point;
   });
-  return { ...form, points };
+  return { ...form, points, computed: one.computed };
 }
 
 function table(report, one) {

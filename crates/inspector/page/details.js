@@ -2,9 +2,10 @@
 
 import { h } from "./dom.js";
 import { decide, fieldOf, savedAt, setFieldReader, typeField } from "./drafts.js";
-import { amount, money, readAmount, readNumber, readWhole, time, whole } from "./format.js";
+import { amount, money, time, whole } from "./format.js";
 import { t, word } from "./i18n.js";
 import { saving } from "./form.js";
+import { readAmount, readNumber, readWhole } from "./numbers.js";
 import { isEditable } from "./rules.js";
 import { button, icon } from "./ui.js";
 import { vehicleSection } from "./vehicle.js";

@@ -2,7 +2,7 @@
 // survive a lost connection, the end of a session, and a reload of the page.
 
 import { api, Rejected, Unreachable } from "./api.js";
-import { readNumber } from "./format.js";
+import { readNumber } from "./numbers.js";
 import { statusByThresholds } from "./rules.js";
 import { changed, state } from "./state.js";
 
@@ -82,7 +82,8 @@ export function storeReport(report) {
 /** The content of a point's fields: the report's values with the draft's changes. A status from the thresholds is left empty. */
 export function shownFields(id, form, point) {
   const draft = drafts[id]?.points[form.template_code]?.[point.code];
-  return { ...savedFields(point), ...draft?.change, state: draft?.state ?? null, error: draft?.error ?? null, message: draft?.message ?? null };
+  const isNumberTyped = draft?.change.number !== undefined;
+  return { ...savedFields(point), ...draft?.change, isNumberTyped, state: draft?.state ?? null, error: draft?.error ?? null, message: draft?.message ?? null };
 }
 
 function savedFields(point) {
@@ -103,7 +104,9 @@ export function typePoint(id, form, point, typed) {
   if (typed.number && point.bounds) change.status = "";
   const read = savedFields(point);
   const isSending = points[point.code]?.state === "sending";
-  if (!isSending && !change.isCleared) for (const name of Object.keys(change)) if (change[name] === read[name]) delete change[name];
+  // A saved number has a point before its decimals.
+  const isSaved = (name) => (name === "number" ? change.number.replace(",", ".") : change[name]) === read[name];
+  if (!isSending && !change.isCleared) for (const name of Object.keys(change)) if (isSaved(name)) delete change[name];
   if (Object.keys(change).length === 0) delete points[point.code];
   else points[point.code] = { change, state: "typed", error: null };
   saved.delete(`${id}/${form.template_code}/${point.code}`);

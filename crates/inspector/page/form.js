@@ -3,10 +3,11 @@
 import { takeBack } from "./banner.js";
 import { h } from "./dom.js";
 import { noteOf, savedAt, shownFields, typeNote, typePoint } from "./drafts.js";
-import { number, quantity, readNumber, time, unit } from "./format.js";
+import { number, quantity, time, unit } from "./format.js";
 import { t, word } from "./i18n.js";
+import { readNumber } from "./numbers.js";
 import { picture } from "./picture.js";
-import { isEditable, statusByThresholds, offered } from "./rules.js";
+import { common, isEditable, offered, severity, statusByThresholds } from "./rules.js";
 import { button, icon, status } from "./ui.js";
 
 export function formTab(report, form) {
@@ -43,15 +44,17 @@ function row(report, form, point, isLocked) {
     h("div", { class: "point-name" },
       h("span", { id: `${id}-name` }, point.name, point.is_required && !isLocked && h("small", { class: "required" }, t("form.required"))), status(shown)),
     isLocked ? read(point) : h("div", { class: "inputs" },
+      // Where limits determine the status of a number, there is rarely something to choose.
+      !point.bounds && segments(form, point, draft, type),
       isMeasured && h("div", { class: "number" },
         h("input", {
-          value: draft.number.replace(".", decimal()), inputmode: "decimal", maxlength: 24, autocomplete: "off", id: `${id}-number`, readOnly: !isOurs,
+          value: shownNumber(draft), inputmode: "decimal", maxlength: 24, autocomplete: "off", id: `${id}-number`, readOnly: !isOurs,
           "aria-labelledby": `${id}-name ${id}-unit`, "aria-invalid": draft.error === "number" ? "true" : null, "aria-describedby": `${id}-state`,
-          oninput: (event) => type({ number: event.target.value.replace(",", ".") }),
+          oninput: (event) => type({ number: event.target.value }),
         }),
         h("span", { class: "unit", id: `${id}-unit` }, unit(point.unit))),
-      h("select", {
-        value: draft.status, disabled: Boolean(point.bounds && typed), "aria-label": t("form.statusOf", { point: point.name }), "aria-describedby": `${id}-state`, "aria-invalid": draft.error === "status" ? "true" : null,
+      point.bounds && h("select", {
+        value: draft.status, disabled: Boolean(typed), "aria-label": t("form.statusOf", { point: point.name }), "aria-describedby": `${id}-state`, "aria-invalid": draft.error === "status" ? "true" : null,
         onchange: (event) => type({ status: event.target.value }),
       }, choices(form, point, draft)),
       h("input", {
@@ -62,6 +65,24 @@ function row(report, form, point, isLocked) {
     !isLocked && isOurs && (point.status_code || draft.state) && !draft.isCleared && h("div", { class: "clear", key: "clear" },
       button(t("form.clear"), () => type({ status: "", number: "", note: "", isCleared: true }), { kind: "quiet", sign: "close", "aria-label": t("form.clearOf", { point: point.name }) })),
     h("p", { class: "state", id: `${id}-state`, "aria-live": "off" }, isOurs || savedAt(report.id, `${form.template_code}/${point.code}`) ? stateOf(report.id, form, point, draft) : t("form.computed")));
+}
+
+/** Large buttons for the common statuses, and a list of the others. */
+function segments(form, point, draft, type) {
+  const id = `${form.template_code}-${point.code}`;
+  const buttons = common(form);
+  const others = offered(form).flat().filter((code) => !buttons.includes(code));
+  // An imported report may have a status that inspectors cannot choose.
+  if (draft.status && !buttons.includes(draft.status) && !others.includes(draft.status)) others.push(draft.status);
+  const choose = (event) => type({ status: event.target.value });
+  return h("fieldset", { class: "segments statuses", key: "statuses", "aria-describedby": `${id}-state` },
+    h("legend", { class: "unseen" }, t("form.statusOf", { point: point.name })),
+    buttons.map((code) => h("label", { key: code, class: severity(code) },
+      h("input", { type: "radio", name: `${id}-status`, value: code, checked: draft.status === code, onchange: choose }),
+      h("span", null, word("status", code)))),
+    others.length > 0 && h("select", { key: "others", value: buttons.includes(draft.status) ? "" : draft.status, "aria-label": t("form.otherStatusOf", { point: point.name }), onchange: choose },
+      h("option", { value: "", key: "", disabled: true }, t("form.others")),
+      others.map((code) => h("option", { value: code, key: code }, word("status", code)))));
 }
 
 /** A device's value beside the typed one that it replaced, and a button that writes the typed one again. */
@@ -82,15 +103,15 @@ const hasNumber = (point) => point?.numeric_value !== null && point?.numeric_val
 
 const decimal = () => number(0.5).replace(/\d/g, "");
 
+/** The number as it was typed, or the saved one in the page's notation. */
+const shownNumber = (draft) => (draft.isNumberTyped ? draft.number : draft.number.replace(".", decimal()));
+
+/** The statuses of a point with limits, for an answer without a number. */
 function choices(form, point, draft) {
-  const [likely, ...others] = offered(form);
-  const all = (codes) => codes.map((code) => h("option", { value: code, key: code }, word("status", code)));
-  const known = [likely, ...others].flat();
+  const known = offered(form).flat();
   return [
-    h("option", { value: "", key: "follows", disabled: !point.bounds && Boolean(point.status_code) && !draft.isCleared },
-      t(point.bounds ? "form.follows" : "form.choose")),
-    all(likely),
-    others.map((codes) => h("optgroup", { key: codes[0], label: t("form.others") }, all(codes.filter((code) => !likely.includes(code))))),
+    h("option", { value: "", key: "follows" }, t("form.follows")),
+    known.map((code) => h("option", { value: code, key: code }, word("status", code))),
     draft.status && !known.includes(draft.status) && h("option", { value: draft.status, key: draft.status }, word("status", draft.status)),
   ];
 }

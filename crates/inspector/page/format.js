@@ -1,4 +1,4 @@
-// Formats and parses numbers, times and money in the page's language.
+// Formats numbers, times and money in the page's language.
 
 import { language } from "./i18n.js";
 
@@ -6,6 +6,9 @@ const locale = () => (language() === "tr" ? "tr-TR" : "en-GB");
 
 /** Formats a number with at most three decimals. */
 export const number = (value) => new Intl.NumberFormat(locale(), { maximumFractionDigits: 3 }).format(value);
+
+/** Formats a number for a field, in which it is read again: a separator of thousands could be read as that of decimals. */
+export const editable = (value) => new Intl.NumberFormat(locale(), { maximumFractionDigits: 3, useGrouping: false }).format(value);
 
 const UNITS = { percent: "%", "%": "%" };
 
@@ -56,31 +59,4 @@ export function time(at, now = Date.now()) {
   const isToday = moment.toDateString() === new Date(now).toDateString();
   const options = isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
   return new Intl.DateTimeFormat(locale(), options).format(moment);
-}
-
-/**
- * Parses a number with a comma or a point before its decimals. Returns `null` for an empty text and `undefined` for an invalid
- * one.
- */
-export function readNumber(text) {
-  const compact = text.replace(/\s/g, "");
-  if (compact === "") return null;
-  const last = Math.max(compact.lastIndexOf(","), compact.lastIndexOf("."));
-  const plain = [...compact].filter((character, index) => !/[.,]/.test(character) || index === last).join("").replace(",", ".");
-  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(plain) ? Number(plain) : undefined;
-}
-
-/** Parses an amount. Three digits after a separator are thousands, because prices have two decimals. */
-export function readAmount(text) {
-  const compact = text.replace(/[\s₺]/g, "");
-  const value = readNumber(/^\d{1,3}([.,]\d{3})+$/.test(compact) ? compact.replace(/[.,]/g, "") : compact);
-  return value === null || value === undefined || value < 0 ? value === null ? null : undefined : value.toFixed(2);
-}
-
-/** Parses a whole number. */
-export function readWhole(text) {
-  const compact = text.replace(/\s/g, "");
-  if (compact === "") return null;
-  // Separators are only allowed between groups of three digits.
-  return /^(\d+|\d{1,3}([.,]\d{3})+)$/.test(compact) ? Number(compact.replace(/[.,]/g, "")) : undefined;
 }

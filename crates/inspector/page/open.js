@@ -2,8 +2,8 @@
 
 import { api, Rejected, Unreachable } from "./api.js";
 import { h } from "./dom.js";
-import { readAmount, readWhole } from "./format.js";
 import { t, word } from "./i18n.js";
+import { readAmount, readWhole } from "./numbers.js";
 import { changed, state } from "./state.js";
 import { announce, button, failure, field, focusSoon, icon, note, when } from "./ui.js";
 import { emptyVehicle, needed, readVehicle, textField, vehicleFields } from "./vehicle.js";

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { number, quantity } from "./format.js";
 import { t } from "./i18n.js";
-import { BORDERLINE, difference, GOOD, severity } from "./rules.js";
+import { BORDERLINE, GOOD, severity } from "./rules.js";
 import { icon, status } from "./ui.js";
 
 /** The pairs of each axle: the kind of value, and the point's code without its side. */
@@ -20,7 +20,9 @@ const hasNumber = (point) => point && point.numeric_value !== null && point.nume
 export function picture(form, title) {
   if (!form || !form.points.some(hasNumber)) return null;
   const points = new Map(form.points.map((point) => [point.code, point]));
-  const axles = AXLES.map(([name, pairs, slip]) => axle(name, pairs, slip, points)).filter(Boolean);
+  // The service computes sums and differences by the rule of the PDF, so that both show the same.
+  const computed = new Map((form.computed ?? []).map((value) => [value.code, value]));
+  const axles = AXLES.map(([name, pairs, slip]) => axle(name, pairs, slip, points, computed)).filter(Boolean);
   const power = dyno(points);
   if (axles.length === 0 && !power) return null;
   return h("figure", { class: "picture", key: "picture" },
@@ -30,8 +32,8 @@ export function picture(form, title) {
     h("p", { class: "legend" }, [GOOD, BORDERLINE, "OUT_OF_LIMIT"].map((code) => h("span", { class: `zone ${severity(code)}` }, status(code)))));
 }
 
-function axle(name, pairs, slipCode, points) {
-  const rows = pairs.map(([kind, stem]) => pair(kind, points.get(`${stem}_LEFT`), points.get(`${stem}_RIGHT`), scaleOf(kind, points))).filter(Boolean);
+function axle(name, pairs, slipCode, points, computed) {
+  const rows = pairs.map(([kind, stem]) => pair(kind, stem, points, computed)).filter(Boolean);
   const slip = slide(points.get(slipCode));
   if (rows.length === 0 && !slip) return null;
   return h("section", { class: `axle ${name}`, key: name }, h("h3", null, wheels(name), t(`picture.${name}`)), rows, slip);
@@ -60,21 +62,26 @@ function niceAbove(value) {
   return [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((nice) => nice >= value) ?? 10 * power;
 }
 
-function pair(kind, left, right, scale) {
+function pair(kind, stem, points, computed) {
+  const [left, right] = [points.get(`${stem}_LEFT`), points.get(`${stem}_RIGHT`)];
   if (!hasNumber(left) && !hasNumber(right)) return null;
-  const apart = difference(left?.numeric_value, right?.numeric_value);
+  const scale = scaleOf(kind, points);
+  const [apart, sum] = [computed.get(`${stem}_DIFFERENCE`), computed.get(`${stem}_SUM`)];
   return h("div", { class: "pair", key: kind, role: "group", "aria-label": t(`picture.${kind}`) },
     side(left, scale, true),
     h("div", { class: "middle" },
       h("b", null, t(`picture.${kind}`)),
-      apart === null ? h("small", null, "—") : h("span", { class: "apart" }, tilt(left, right, apart), h("small", null, weaker(left, right, apart)))),
-    side(right, scale, false));
+      apart ? h("span", { class: "apart" }, tilt(left, right, apart.value), h("small", null, weaker(left, right, apart.value))) : h("small", null, "—")),
+    side(right, scale, false),
+    (apart || sum) && h("p", { class: "sums" },
+      apart && h("span", { class: "of-axle", "data-code": apart.code }, t("picture.difference", { value: quantity(apart.value, apart.unit) }), apart.status_code && status(apart.status_code)),
+      sum && h("span", { class: "of-axle", "data-code": sum.code }, t("picture.sum", { value: quantity(sum.value, sum.unit) }), sum.status_code && status(sum.status_code))));
 }
 
 /** The weaker side and the difference in words. */
 function weaker(left, right, apart) {
-  if (Math.round(apart) === 0) return t("picture.equal");
-  return t(left.numeric_value < right.numeric_value ? "picture.leftWeaker" : "picture.rightWeaker", { value: number(Math.round(apart)) });
+  if (apart === 0) return t("picture.equal");
+  return t(left.numeric_value < right.numeric_value ? "picture.leftWeaker" : "picture.rightWeaker", { value: number(apart) });
 }
 
 /** Draws which side is weaker, and by how much. */

@@ -92,8 +92,29 @@ function published(report) {
       fact(t("published.at"), time(report.published_at)),
       report.public_slug && fact(t("published.slug"), copied(report.public_slug)),
       fact(t("published.sha256"), digest),
+      report.pdf_sha256 && fact(t("published.pdf"), h("div", { class: "actions" },
+        h("a", { class: "button primary", id: "open-pdf", href: api.pdf(report.id), target: "_blank", rel: "noopener" }, icon("open-file"), h("span", null, t("published.open"))),
+        button(t("published.print"), () => print(report.id), { sign: "print", id: "print-pdf" }))),
       earlier.length > 0 && fact(t("published.earlier"), h("ul", { class: "earlier" }, earlier.map(({ sha256, published_at: at }) =>
         h("li", { key: sha256 }, time(at), " ", copied(sha256)))))));
+}
+
+/** Prints the PDF from a hidden frame; a browser that cannot opens it in a tab. */
+function print(id) {
+  document.getElementById("printed")?.remove();
+  const frame = document.createElement("iframe");
+  Object.assign(frame, { id: "printed", className: "unseen", title: t("published.print"), src: api.pdf(id) });
+  frame.onload = () => {
+    // The PDF may have become outdated since the page was read: the response is then an error.
+    if (frame.contentDocument?.contentType === "application/json") return notify("bad", t("published.outdated"));
+    try {
+      frame.contentWindow.focus();
+      frame.contentWindow.print();
+    } catch {
+      window.open(api.pdf(id), "_blank", "noopener");
+    }
+  };
+  document.body.append(frame);
 }
 
 const fact = (name, value) => h("div", { key: name }, h("dt", null, name), h("dd", null, value));

@@ -31,6 +31,12 @@ export function offered(form) {
   return isPaint ? [PAINT, CONDITION] : [CONDITION, PAINT];
 }
 
+/** The statuses of a form that are most often chosen, which have buttons; the others are in a list. */
+export function common(form) {
+  const [likely] = offered(form);
+  return likely === CONDITION ? [GOOD, "WORN", "LEAKING", "FAULTY"] : likely;
+}
+
 /** Whether a report's content can be edited. */
 export const isEditable = (report) => ["DRAFT", "REVISION_REQUESTED"].includes(report.status);
 
@@ -48,10 +54,3 @@ export function progress(report) {
 
 /** The required points without an answer, each with its form. The report cannot be published without them. */
 export const missing = (report) => report.forms.flatMap((form) => form.points.filter((point) => point.is_required && !point.status_code).map((point) => [form, point]));
-
-/** The difference between two sides in percent of the greater one; `null` if one is missing. */
-export function difference(left, right) {
-  if (left === null || left === undefined || right === null || right === undefined) return null;
-  const greater = Math.max(Math.abs(left), Math.abs(right));
-  return greater === 0 ? 0 : (Math.abs(left - right) / greater) * 100;
-}

@@ -3,8 +3,9 @@
 import { api } from "./api.js";
 import { h } from "./dom.js";
 import { enqueue, storeReport } from "./drafts.js";
-import { number, readNumber, readWhole } from "./format.js";
+import { editable } from "./format.js";
 import { t } from "./i18n.js";
+import { readNumber, readWhole } from "./numbers.js";
 import { isEditable } from "./rules.js";
 import { changed, notify, state } from "./state.js";
 import { announce, button, failure, field, focusSoon } from "./ui.js";
@@ -65,7 +66,7 @@ let correction = null;
 function begin({ id, vehicle }) {
   const typed = Object.fromEntries(Object.keys(emptyVehicle()).map((name) => [name, String(vehicle[name] ?? "")]));
   // The power is shown in the page's notation, in which it is read again.
-  if (vehicle.factory_power_hp) typed.factory_power_hp = number(Number(vehicle.factory_power_hp));
+  if (vehicle.factory_power_hp) typed.factory_power_hp = editable(Number(vehicle.factory_power_hp));
   correction = { report: id, typed, errors: {}, isSending: false };
   focusSoon("#vin");
   changed();

@@ -64,7 +64,7 @@ fn origin(link: &str) -> String {
 
 fn policy(photos: &str) -> Option<HeaderValue> {
     let policy = format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' {photos}; connect-src 'self'; base-uri 'none'; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' {photos}; connect-src 'self'; frame-src 'self'; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'"
     );
     HeaderValue::from_str(&policy).ok()

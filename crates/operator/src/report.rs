@@ -18,7 +18,7 @@ use crate::when;
 
 partner_api_store::statement! {
     SHOW = "SELECT i.id, i.report_number, o.slug AS organization, b.code AS branch, i.status, i.created_at, i.published_at, \
-              i.public_slug, i.pdf_object_key, s.public_report_url, \
+              i.public_slug, i.pdf_object_key, nullif(s.public_report_url, '') AS public_report_url, \
               CASE WHEN i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL THEN report_fingerprint(i.id) END AS fingerprint \
             FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN branches b ON b.id = i.branch_id \
               CROSS JOIN report_settings s \

@@ -47,9 +47,9 @@ pub(crate) fn percent(value: Decimal) -> String {
     format!("%{}", decimal(value.normalize()))
 }
 
-/// Formats a measured value with its unit and a number of decimals: `3,21 kN`, `%78,0`.
-pub(crate) fn quantity(value: Decimal, decimals: u32, unit: Option<&str>) -> String {
-    let number = fixed(value, decimals);
+/// Formats a measured value with its [decimals] and its unit: `3,21 kN`, `%78,0`.
+pub(crate) fn quantity(value: Decimal, unit: Option<&str>) -> String {
+    let number = measured(value, unit);
     match unit {
         Some("percent" | "%") => match number.strip_prefix('-') {
             Some(number) => format!("-%{number}"),
@@ -60,23 +60,23 @@ pub(crate) fn quantity(value: Decimal, decimals: u32, unit: Option<&str>) -> Str
     }
 }
 
-/// Formats a number with a number of decimals.
-pub(crate) fn fixed(value: Decimal, decimals: u32) -> String {
+/// Formats a measured value, or a limit of one, without its unit.
+pub(crate) fn measured(value: Decimal, unit: Option<&str>) -> String {
+    let decimals = decimals(unit, value);
     let mut value = value.round_dp_with_strategy(decimals, RoundingStrategy::MidpointAwayFromZero);
     value.rescale(decimals);
     decimal(value)
 }
 
-/// The number of decimals for values of one table: the usual number for their unit, or more if one of them has more, but at most
-/// four.
-pub(crate) fn decimals(unit: Option<&str>, values: impl Iterator<Item = Decimal>) -> u32 {
+/// The number of decimals of a value: as many as it has, but at least the usual number for its unit, and at most four. A more precise
+/// neighbor adds none, because they would claim a precision that was not measured.
+pub(crate) fn decimals(unit: Option<&str>, value: Decimal) -> u32 {
     let default = match unit {
         Some("kN") => 2,
         Some("percent" | "%" | "m/km" | "HP") => 1,
         _ => 0,
     };
-    let max = values.map(|value| value.normalize().scale()).max().unwrap_or_default();
-    max.clamp(default, default.max(MAX_DECIMALS))
+    value.normalize().scale().clamp(default, MAX_DECIMALS)
 }
 
 /// Formats a mileage: `128.450 km`.
@@ -134,25 +134,25 @@ mod tests {
     }
 
     #[test]
-    fn values_have_the_requested_decimals_and_the_percent_sign_comes_first() {
-        assert_eq!(quantity(number("3"), 2, Some("kN")), "3,00\u{a0}kN");
-        assert_eq!(quantity(number("-4.1"), 1, Some("m/km")), "-4,1\u{a0}m/km");
-        assert_eq!(quantity(number("78"), 1, Some("percent")), "%78,0");
-        assert_eq!(quantity(number("-78"), 0, Some("percent")), "-%78");
-        assert_eq!(quantity(number("0.005"), 2, None), "0,01");
+    fn values_have_their_units_and_the_percent_sign_comes_first() {
+        assert_eq!(quantity(number("3"), Some("kN")), "3,00\u{a0}kN");
+        assert_eq!(quantity(number("-4.1"), Some("m/km")), "-4,1\u{a0}m/km");
+        assert_eq!(quantity(number("78"), Some("percent")), "%78,0");
+        assert_eq!(quantity(number("-78"), Some("percent")), "-%78,0");
+        assert_eq!(quantity(number("0.00005"), None), "0,0001");
         assert_eq!(percent(number("12.50")), "%12,5");
     }
 
     #[test]
-    fn values_of_one_table_have_the_decimals_of_the_most_precise_one() {
-        let of = |unit, values: &[&str]| decimals(unit, values.iter().map(|text| number(text)));
-        assert_eq!(of(Some("kN"), &["3", "3.83"]), 2);
-        assert_eq!(of(Some("kN"), &["3", "3.8312"]), 4);
-        assert_eq!(of(Some("kN"), &["3.1234567"]), 4);
-        assert_eq!(of(Some("percent"), &["61.50", "44"]), 1);
-        assert_eq!(of(Some("µm"), &["120", "95"]), 0);
-        assert_eq!(of(Some("bar"), &["12.4", "13"]), 1);
-        assert_eq!(of(None, &[]), 0);
+    fn a_value_has_its_own_decimals_and_at_least_those_of_its_unit() {
+        let of = |unit, value| decimals(unit, number(value));
+        assert_eq!(of(Some("kN"), "3"), 2);
+        assert_eq!(of(Some("kN"), "3.8312"), 4);
+        assert_eq!(of(Some("kN"), "3.1234567"), 4);
+        assert_eq!(of(Some("percent"), "61.50"), 1);
+        assert_eq!(of(Some("µm"), "120"), 0);
+        assert_eq!(of(Some("bar"), "12.4"), 1);
+        assert_eq!(of(Some("bar"), "13"), 0);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::status::tone_of_status;
 
 /// The possible ends of a scale, each times a power of ten.
 const SCALE_ENDS: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 8.0];
-/// The minimum distance of two marks, as a share of the scale. The numbers of closer marks would overlap.
+/// The minimum distance of two numbers, as a share of the scale. Closer ones would overlap.
 const MIN_DISTANCE: f64 = 0.11;
 
 /// The range of a scale. Values that are printed below each other share one range, so that their lengths can be compared.
@@ -77,6 +77,7 @@ struct Zone {
 #[derive(Debug, Serialize)]
 struct Mark {
     at: f64,
+    /// The number below the mark; empty if there is no room for it.
     label: String,
 }
 
@@ -99,14 +100,12 @@ impl Scale {
                     tone: tone_of_status(&status_range.status_code),
                 });
             }
-            let has_room =
-                |at: f64| marks.last().map_or(at, |last| at - last.at) >= MIN_DISTANCE && 1.0 - at >= MIN_DISTANCE;
-            if let Some(until) = status_range.until
-                && has_room(to)
-            {
+            if let Some(until) = status_range.until {
+                let labeled = marks.iter().rev().find(|mark| !mark.label.is_empty());
+                let has_room = labeled.map_or(to, |last| to - last.at) >= MIN_DISTANCE && 1.0 - to >= MIN_DISTANCE;
                 marks.push(Mark {
                     at: to,
-                    label: written(until),
+                    label: if has_room { written(until) } else { String::new() },
                 });
             }
             from = to;
@@ -180,10 +179,10 @@ mod tests {
         let zones: Vec<_> = scale.zones.iter().map(|zone| (zone.from, zone.to, zone.tone)).collect();
         assert_eq!(zones, [(0.0, 0.375, "bad"), (0.375, 0.45, "warn"), (0.45, 1.0, "good")]);
         assert!((0.375..0.45).contains(&scale.value));
-        // The number of the second mark would overlap that of the first.
+        // The number of the second mark would overlap that of the first, so only its line is drawn.
         assert_eq!(
             scale.marks.iter().map(|mark| mark.label.as_str()).collect::<Vec<_>>(),
-            ["1.5"]
+            ["1.5", ""]
         );
         assert_eq!(scale.ends, ("0".to_owned(), "4".to_owned()));
     }

@@ -48,6 +48,14 @@ impl SandboxArgs {
         (Ipv4Addr::LOCALHOST, port).into()
     }
 
+    /// Returns the address of the sandbox's public pages of reports; a placeholder if the port is not known yet.
+    fn public_report_url(&self) -> String {
+        match self.port {
+            0 => "https://reports.example/{slug}".to_owned(),
+            _ => format!("http://{}/r/{{slug}}", self.listen()),
+        }
+    }
+
     /// Returns the configuration with this process's environment.
     ///
     /// # Errors
@@ -68,8 +76,7 @@ impl SandboxArgs {
             inspectors_listen: Some(MaybeListen::At(self.inspectors_listen())),
             data_dir: Some(self.data_dir.clone()),
             ip_limit: Some(self.ip_limit),
-            // A placeholder: the sandbox has no public pages.
-            public_report_url: Some(PublicReportUrl::At("https://reports.example/{slug}".to_owned())),
+            public_report_url: Some(PublicReportUrl::At(self.public_report_url())),
             ..Layer::default()
         };
         let Layer {

@@ -20,6 +20,7 @@ pub mod pacing;
 pub mod partitions;
 pub mod photos;
 pub mod pool;
+pub mod public_reports;
 pub mod renderings;
 pub mod report_settings;
 pub mod secrets;

@@ -18,6 +18,7 @@ test("a pending measurement can be applied with one click, and appears in the fo
   assert.match(await row("Süspansiyon verimi, sol ön").innerText(), /%71,5\s+İyi/);
   assert.match(await row("Süspansiyon verimi, sağ ön").innerText(), /%46\s+Sınırda/);
   assert.match(await row("Fren kuvveti, sağ ön").innerText(), /1,12 kN\s+Limit dışı/);
+  assert.match(await page.locator('.banner [data-code="BRAKE_FRONT_DIFFERENCE"]').innerText(), /Limit dışı/);
   await screenshot(page, "banner");
   await apply(page).click();
   await banner(page).waitFor({ state: "detached" });
@@ -26,7 +27,11 @@ test("a pending measurement can be applied with one click, and appears in the fo
   assert.equal(await numberOf(page, "DYNO_RATIO").getAttribute("readonly"), "");
   assert.equal(await numberOf(page, "DYNO_MEASURED_HP").getAttribute("readonly"), null);
   assert.match(await numberOf(page, "DYNO_RATIO").inputValue(), /^\d+(,\d+)?$/);
-  assert.match(await page.locator(".picture .pair", { hasText: "Fren" }).first().innerText(), /2,85 kN[\s\S]*sağ %61 zayıf[\s\S]*1,12 kN/);
+  const brakes = page.locator(".picture .pair", { hasText: "Fren" }).first();
+  assert.match(await brakes.innerText(), /2,85 kN[\s\S]*sağ %60,7 zayıf[\s\S]*1,12 kN/);
+  // The same sums and differences as in the PDF, with their own limits.
+  assert.match(await brakes.locator('[data-code="BRAKE_FRONT_DIFFERENCE"]').innerText(), /Fark: %60,7\s+Limit dışı/);
+  assert.match(await brakes.locator('[data-code="BRAKE_FRONT_SUM"]').innerText(), /Toplam: 3,97 kN/);
   await announced(page, /Ölçüm uygulandı: 7 değer/);
   assert.ok(await page.evaluate(() => document.activeElement.closest("#tabs") !== null), "the focus moves to the new values");
   await screenshot(page, "applied");

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
-import { axe, screenshot } from "../browser.mjs";
-import { answerRequired, apply, ask, banner, device, draft, measure, openDraft, other, reports, sandbox, url, visit, visitReport } from "./setup.mjs";
+import { axe, openPage as openTab, screenshot, tooWide } from "../browser.mjs";
+import { answerRequired, apply, ask, banner, browser, device, draft, measure, openDraft, other, reports, sandbox, url, visit, visitReport } from "./setup.mjs";
 
 test("a published report shows its score, its public name and the digest of its PDF", async () => {
   await measure(draft);
@@ -29,10 +29,55 @@ test("a published report shows its score, its public name and the digest of its 
   assert.equal(await page.locator(".points input").count(), 0);
   assert.deepEqual(await axe(page), []);
   await screenshot(page, "published");
+  // The PDF opens in a tab, and prints from a frame.
+  const opened = await page.request.get(new URL(await page.locator("#open-pdf").getAttribute("href"), url).href);
+  assert.deepEqual([opened.status(), opened.headers()["content-type"]], [200, "application/pdf"]);
+  assert.match(opened.headers()["content-disposition"], /^inline; filename=/);
+  assert.ok(body.equals(await opened.body()));
+  await page.route("**/pdf", (route) => route.fulfill({ contentType: "text/html", body: "<script>window.print = () => parent.postMessage('printed', '*');</script>" }));
+  const printed = page.evaluate(() => new Promise((resolve) => { window.addEventListener("message", ({ data }) => resolve(data), { once: true }); }));
+  await page.locator("#print-pdf").click();
+  assert.equal(await printed, "printed");
   const { data } = await ask(page, "GET", `/reports/${draft.id}`);
   assert.match(await page.locator(".published").innerText(), new RegExp(data.public_slug));
   assert.deepEqual(errors, []);
   await close();
+});
+
+test("the public page of a report compares a PDF with its digests in the browser", async () => {
+  const { page: visited, close: closeVisit } = await visit();
+  const { data: reports } = await ask(visited, "GET", "/reports?status=PUBLISHED&limit=100");
+  // One with a rendered PDF.
+  let report;
+  for (const { id } of reports) {
+    ({ data: report } = await ask(visited, "GET", `/reports/${id}`));
+    if (report.pdf_sha256) break;
+  }
+  const { body } = await device.send("GET", `/api/v1/partner/inspections/${report.id}/pdf`);
+  const { page, errors, close } = await openTab(browser, { origin: new URL(sandbox.base_url).origin });
+  const response = await page.goto(`${sandbox.base_url}/r/${report.public_slug}`);
+  assert.equal(response.status(), 200);
+  assert.equal(await page.locator("#digest").innerText(), report.pdf_sha256);
+  const text = await page.locator("main").innerText();
+  assert.ok(text.includes(report.report_number) && !text.includes(report.plate) && !text.includes(report.vehicle.vin), text);
+  const sent = [];
+  page.on("request", (request) => sent.push(request.url()));
+  await page.locator("#file").setInputFiles({ name: "report.pdf", mimeType: "application/pdf", buffer: body });
+  await page.locator("#result.good").waitFor();
+  assert.deepEqual(await axe(page), []);
+  await screenshot(page, "public-page");
+  await page.locator("#file").setInputFiles({ name: "report.pdf", mimeType: "application/pdf", buffer: Buffer.concat([body, Buffer.from(" ")]) });
+  await page.locator("#result.bad").waitFor();
+  assert.deepEqual(sent, [], "the file is not sent");
+  assert.deepEqual(await tooWide(page), []);
+  assert.deepEqual(errors, []);
+  const missing = await page.goto(`${sandbox.base_url}/r/unknown`);
+  assert.equal(missing.status(), 404);
+  // In the browser's language.
+  await page.locator("h1", { hasText: /^Report not found$/ }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await close();
+  await closeVisit();
 });
 
 test("a report is published only with its required points, which the dialog lists as links", async () => {

@@ -43,12 +43,23 @@ for (const [name, viewport, colors, language] of [
   });
 }
 
+test("on a window at 400 % zoom, the header leaves the screen to the content", async () => {
+  const { page, close } = await visit({ viewport: { width: 320, height: 200 } });
+  await page.goto(`${url}#/reports/${reports.at(-1).id}/TEST_LINE`);
+  await page.locator(".points").waitFor();
+  await page.evaluate(() => window.scrollTo(0, 600));
+  const covered = await page.locator("header.top").evaluate((header) => Math.max(header.getBoundingClientRect().bottom, 0));
+  assert.equal(covered, 0);
+  assert.deepEqual(await tooWide(page), []);
+  await close();
+});
+
 test("the page's headers restrict it to its own origin and the photos", async () => {
   const photos = new URL(sandbox.base_url).origin;
   const { page, close } = await openPage(browser);
   const response = await page.goto(url);
   const { "content-security-policy": policy, ...headers } = response.headers();
-  assert.equal(policy, `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' ${photos}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`);
+  assert.equal(policy, `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' ${photos}; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`);
   assert.deepEqual([headers["x-content-type-options"], headers["referrer-policy"], headers["cache-control"], headers["content-encoding"]], ["nosniff", "no-referrer", "public, no-cache", "gzip"]);
   const script = await page.request.get(new URL(await page.locator("script").getAttribute("src"), url).href);
   assert.match(script.headers()["cache-control"], /immutable/);

@@ -108,7 +108,7 @@ test("a form's note is saved alone, and answers are cleared and written again", 
   const row = page.locator(`#BODY_PAINT-${code}`);
   const saved = page.locator(`#BODY_PAINT-${code}-state`, { hasText: "aydedildi" });
   const stored = async () => (await ask(page, "GET", `/reports/${report.id}`)).data.forms.find((form) => form.template_code === "BODY_PAINT").points[0];
-  await row.locator("select").selectOption("PAINTED");
+  await row.getByRole("radio", { name: "Boyalı", exact: true }).check();
   await row.locator("input.note-of").fill("Sol kenarda");
   await saved.waitFor();
   assert.deepEqual([(await stored()).status_code, (await stored()).note], ["PAINTED", "Sol kenarda"]);
@@ -117,9 +117,15 @@ test("a form's note is saved alone, and answers are cleared and written again", 
   await cleared;
   assert.equal((await stored()).status_code ?? null, null);
   const again = page.waitForResponse((response) => response.request().method() === "PUT" && response.ok());
-  await row.locator("select").selectOption("ORIGINAL");
+  assert.equal(await row.getByRole("radio", { checked: true }).count(), 0);
+  await row.getByRole("radio", { name: "Orijinal", exact: true }).check();
   await again;
   assert.deepEqual([(await stored()).status_code, (await stored()).note], ["ORIGINAL", ""]);
+  const worn = page.waitForResponse((response) => response.request().method() === "PUT" && response.ok());
+  await row.getByLabel(`Diğer durumlar: ${name}`).selectOption("CORRODED");
+  await worn;
+  assert.equal((await stored()).status_code, "CORRODED");
+  assert.equal(await row.getByRole("radio", { checked: true }).count(), 0);
   assert.deepEqual(errors, []);
   await close();
 });
@@ -131,6 +137,28 @@ test("a rejected number has no green status, and shows why the service rejected 
   await numberOf(page, "BRAKE_FRONT_LEFT").fill("2850");
   await page.locator("#TEST_LINE-BRAKE_FRONT_LEFT-state .details", { hasText: "implausible" }).waitFor();
   assert.equal(await page.locator("#TEST_LINE-BRAKE_FRONT_LEFT .status.good").count(), 0);
+  await close();
+});
+
+test("numbers are saved as they were typed in Turkish notation, and ambiguous ones are rejected", async () => {
+  const { page, errors, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/TEST_LINE`);
+  const number = numberOf(page, "SLIP_FRONT");
+  await number.pressSequentially("3.2.1");
+  await page.locator("#TEST_LINE-SLIP_FRONT-state .error", { hasText: "Geçerli bir sayı" }).waitFor();
+  assert.equal(await number.inputValue(), "3.2.1");
+  await number.fill("");
+  await number.pressSequentially("2,50");
+  await page.locator("#TEST_LINE-SLIP_FRONT-state", { hasText: "aydedildi" }).waitFor();
+  assert.equal(await number.inputValue(), "2,5");
+  await page.goto(`${url}#/reports/${report.id}/details`);
+  await page.locator("#field-base_price").fill("4500 TL");
+  await page.locator("#field-base_price-state", { hasText: "aydedildi" }).waitFor();
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  const point = data.forms.find((form) => form.is_test_line).points.find(({ code }) => code === "SLIP_FRONT");
+  assert.deepEqual([point.numeric_value, data.pricing.base_price], [2.5, "4500.00"]);
+  assert.deepEqual(errors, []);
   await close();
 });
 

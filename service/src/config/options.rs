@@ -130,7 +130,7 @@ options! {
             like "https://api.example.org";
         /// URL of a report's public page, with {slug} as placeholder; PDFs show it as a link and a QR code. The value is stored
         /// in the database and applies to all replicas until one starts with another value; off removes it
-        public_report_url: PublicReportUrl as "URL|off", none "the value that was set last",
+        public_report_url: PublicReportUrl as "URL|off", none "the value that was set last, at first /r/{slug} of --public-url",
             like "https://reports.example.org/{slug}";
         /// TLS certificate file in PEM, followed by its intermediate certificates; reloaded within seconds of a change, or on
         /// SIGHUP

@@ -13,6 +13,7 @@ mod identify;
 mod ip_limit;
 mod prefer;
 pub mod public;
+mod report_page;
 mod reporter;
 mod verify;
 
@@ -24,6 +25,7 @@ use bounded_listener::RequestBody;
 use bytes::Bytes;
 use chrono::Utc;
 use codegen_runtime::call::Request;
+use deadpool_postgres::Pool;
 use dropshot::{Body, RequestContext};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response};
@@ -40,6 +42,7 @@ use uuid::Uuid;
 
 pub use crate::admission::Caller;
 pub use ip_limit::IpLimit;
+pub use report_page::FOLDER as REPORT_PAGES;
 pub use reporter::Reporter;
 
 use crate::admission::{Admission, Durability};
@@ -51,6 +54,7 @@ use crate::request_log::Reason;
 use crate::traces::Traces;
 use body_budget::{BodyBudget, BodyReservation};
 use identify::Credentials;
+use report_page::ReportPages;
 use verify::Verified;
 
 /// The path prefix of the API; every request below it must be signed.
@@ -89,6 +93,8 @@ pub struct GatewayParts {
     pub reporter: Reporter,
     /// The static pages next to the API.
     pub pages: Pages,
+    /// Connections for the public pages of reports.
+    pub pool: Pool,
     /// The state that endpoints share.
     pub context: Context,
     /// Exports traces; `None` if tracing is disabled.
@@ -101,6 +107,7 @@ pub struct Gateway(Arc<Inner>);
 
 struct Inner {
     parts: GatewayParts,
+    report_pages: ReportPages,
     body_budget: BodyBudget,
 }
 
@@ -117,6 +124,7 @@ impl Gateway {
     /// Creates the gateway.
     pub fn new(parts: GatewayParts) -> Self {
         Gateway(Arc::new(Inner {
+            report_pages: ReportPages::new(parts.pool.clone()),
             parts,
             body_budget: BodyBudget::default(),
         }))
@@ -211,7 +219,7 @@ impl Contract for Gateway {
     }
 
     fn unknown_path(path: &str) -> (&'static str, ApiError) {
-        let template = match public::template(path) {
+        let template = match ReportPages::template(path).or_else(|| public::template(path)) {
             Some(template) => template,
             None if is_signed(path) => UNKNOWN_IN_API,
             None => "/*",
@@ -243,10 +251,15 @@ impl Contract for Gateway {
             ..
         } = &self.0.parts;
         ip_limit.check(info.address)?;
-        match is_signed(head.uri.path()) {
-            true => Ok(None),
-            false => public::respond(pages, &context.storage, head).await.map(Some),
+        let path = head.uri.path();
+        if is_signed(path) {
+            return Ok(None);
         }
+        let response = match ReportPages::template(path) {
+            Some(_) => self.0.report_pages.respond(info.address, head).await,
+            None => public::respond(pages, &context.storage, head).await,
+        };
+        response.map(Some)
     }
 
     async fn identify(&self, destination: &Destination<Self>, head: &Parts) -> Outcome<Credentials, Self> {

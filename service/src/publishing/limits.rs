@@ -64,7 +64,7 @@ pub(super) fn computed(
     let mut points: Vec<Point> = axle::computed(&value_of, bounds_of)
         .into_iter()
         .map(|one| {
-            let unit = if one.is_difference { "percent" } else { "kN" };
+            let unit = one.unit();
             point(one.code, unit, one.value, one.bounds, one.status)
         })
         .collect();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 #[cfg(feature = "embedded-postgres")]
 use embedded_postgres::EmbeddedPostgresError;
+use partner_api_domain::report_link;
 use partner_api_gateway::TrustedProxies;
 use partner_api_signing::Environment;
 use thiserror::Error;
@@ -27,6 +28,7 @@ use partner_api_store::{DbError, report_settings};
 
 use self::cluster::Cluster;
 use crate::config::{Config, Switch};
+use crate::gateway::REPORT_PAGES;
 use crate::inspectors::MakeInspectorRoutes;
 use crate::recorder;
 use crate::request_log;
@@ -187,6 +189,16 @@ pub struct Extensions {
     pub inspector_routes: Option<MakeInspectorRoutes>,
 }
 
+/// Returns the address of the service's own public pages, with the placeholder for the slug, if it fits a QR code.
+fn own_report_pages(public_url: &str) -> Option<String> {
+    let address = format!(
+        "{}{REPORT_PAGES}{}",
+        public_url.trim_end_matches('/'),
+        report_link::SLUG
+    );
+    report_link::problem(&address).is_none().then_some(address)
+}
+
 /// Starts the server on an open database.
 ///
 /// # Errors
@@ -197,11 +209,25 @@ pub async fn serve(
     master_key: MasterKey,
     extensions: Extensions,
 ) -> Result<RunningServer, StartupError> {
-    if let Some(address) = &config.options.public_report_url {
-        let client = Connection::take(&database.pool, SETTINGS_TIMEOUT).await?;
-        if report_settings::set_public_report_url(&client, address.address()).await? {
-            tracing::info!(public_report_url = ?address, "the URL of public reports changed; their PDFs will be rendered again");
+    let client = Connection::take(&database.pool, SETTINGS_TIMEOUT).await?;
+    let own_pages = config.options.public_url.as_deref().and_then(own_report_pages);
+    let address = match (&config.options.public_report_url, own_pages) {
+        (Some(address), _) => {
+            let is_changed = report_settings::set_public_report_url(&client, address.address()).await?;
+            is_changed.then(|| address.address().unwrap_or("off").to_owned())
         }
+        (None, Some(own)) => {
+            let is_changed = report_settings::default_public_report_url(&client, &own).await?;
+            is_changed.then_some(own)
+        }
+        (None, None) => None,
+    };
+    drop(client);
+    if let Some(public_report_url) = address {
+        tracing::info!(
+            public_report_url,
+            "the URL of public reports changed; their PDFs will be rendered again"
+        );
     }
     let links = master_key.derive(purpose::LINKS);
     let storage_config = config.clone();
@@ -252,4 +278,19 @@ pub async fn serve(
         tracing::info!(reason, "this replica does not render PDFs");
     }
     Ok(running)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own_report_pages;
+
+    /// REP-20
+    #[test]
+    fn the_public_pages_are_below_the_public_url() {
+        let own = |url: &str| own_report_pages(url);
+        let expected = Some("https://api.example.org/r/{slug}".to_owned());
+        assert_eq!(own("https://api.example.org"), expected);
+        assert_eq!(own("https://api.example.org/"), expected);
+        assert_eq!(own(&format!("https://{}.example", "x".repeat(200))), None);
+    }
 }

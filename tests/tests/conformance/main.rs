@@ -38,12 +38,14 @@ mod inspectors {
     mod every_operation;
     mod fill_form;
     mod get_report;
+    mod get_report_pdf;
     mod get_session;
     mod list_open_reports;
     mod move_report;
     mod open_report;
     mod order_photos;
     mod publishing;
+    mod races;
     mod sign_in;
     mod sign_out;
     mod undo_measurement;
@@ -62,6 +64,7 @@ mod gateway {
     mod preferences;
     mod queries;
     mod rate_limits;
+    mod report_page;
     mod signature;
     mod vectors;
 }

@@ -30,6 +30,9 @@ const PERSONAL: &[(&str, &str)] = &[
 const IMPERSONAL: &[&str] = &[
     "/data/branch_id",
     "/data/created_at",
+    "/data/forms/*/computed/*/code",
+    "/data/forms/*/computed/*/status_code",
+    "/data/forms/*/computed/*/unit",
     "/data/forms/*/name",
     // A status, a time and the name of a colleague.
     "/data/forms/*/points/*/replaced/status_code",
@@ -80,6 +83,9 @@ const IMPERSONAL: &[&str] = &[
     "/data/vehicle/model",
     "/data/vehicle/transmission",
     "/data/vehicle/type",
+    "/data/waiting/*/computed/*/code",
+    "/data/waiting/*/computed/*/status_code",
+    "/data/waiting/*/computed/*/unit",
     "/data/waiting/*/device_serial",
     "/data/waiting/*/id",
     "/data/waiting/*/measured_at",

@@ -7,9 +7,11 @@ pub mod changes;
 pub mod listing;
 pub mod moves;
 pub mod opening;
+pub mod pdf;
 pub mod photos;
 pub mod report;
 pub mod sessions;
+pub mod vehicle;
 pub mod waiting;
 pub mod writing;
 

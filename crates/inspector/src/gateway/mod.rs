@@ -19,6 +19,7 @@ use http::{HeaderMap, HeaderValue, Response, header};
 use hyper::body::Body as HttpBody;
 use partner_api::gateway::Reporter;
 use partner_api::inspectors::{InspectorRoutes, InspectorState};
+use partner_api::publishing;
 use partner_api::request_log::Reason;
 use partner_api_gateway::{
     Admission, BodyLimit, Contract, DecodedQuery, Destination, Operation, Outcome, RequestInfo, ResponseFuture,
@@ -257,14 +258,19 @@ impl Contract for Gateway {
         (route.call)(&self.0.context, caller, request)
     }
 
-    /// Forbids other pages to embed a response, and browsers to send its address to other sites.
+    /// Forbids other pages to embed a response, and browsers to send its address to other sites. The page itself embeds a PDF to
+    /// print it; the browser's viewer for PDFs loads parts of its own.
     fn finish(headers: &mut HeaderMap) {
+        let is_pdf = headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|kind| kind == publishing::MIME_TYPE);
+        let policy = match is_pdf {
+            true => "frame-ancestors 'self'",
+            false => "default-src 'none'; frame-ancestors 'none'",
+        };
         for (name, value) in [
             (header::REFERRER_POLICY, "no-referrer"),
-            (
-                header::CONTENT_SECURITY_POLICY,
-                "default-src 'none'; frame-ancestors 'none'",
-            ),
+            (header::CONTENT_SECURITY_POLICY, policy),
         ] {
             headers.entry(name).or_insert(HeaderValue::from_static(value));
         }

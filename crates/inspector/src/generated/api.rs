@@ -183,6 +183,19 @@ pub trait Api {
         rqctx: RequestContext<Self::Context>,
         request: Unread<(Path<MoveReportPath>, JsonBody<MoveReport>)>,
     ) -> Result<GatewayResponse<MoveReportResponse>, ApiError>;
+    /// The PDF of a published report
+    ///
+    /// The PDF that partners and the customer get, to be opened and printed from the page. It exists while the report is
+    /// `PUBLISHED` and its `pdf_sha256` is not null. Otherwise, the response is 404.
+    #[endpoint{method = GET,
+    path = "/inspector/v1/reports/{id}/pdf",
+    operation_id = "get_report_pdf",
+    tags = ["reports"],
+    }]
+    async fn get_report_pdf(
+        rqctx: RequestContext<Self::Context>,
+        request: Unread<(Path<GetReportPdfPath>,)>,
+    ) -> Result<GatewayResponse<GetReportPdfResponse>, ApiError>;
     /// Add a photo
     ///
     /// Accepts a JPEG or PNG of at most 10,485,760 bytes and 50 megapixels. The format is detected from the bytes. The photo is

@@ -75,40 +75,46 @@ pub static ROUTES: &[Route] = &[
     },
     Route {
         operation: &OPERATIONS[10usize],
-        call: |context, caller, request| Box::pin(add_photo(context, caller, request)),
+        call: |context, caller, request| Box::pin(
+            get_report_pdf(context, caller, request),
+        ),
     },
     Route {
         operation: &OPERATIONS[11usize],
-        call: |context, caller, request| Box::pin(order_photos(context, caller, request)),
+        call: |context, caller, request| Box::pin(add_photo(context, caller, request)),
     },
     Route {
         operation: &OPERATIONS[12usize],
-        call: |context, caller, request| Box::pin(update_photo(context, caller, request)),
+        call: |context, caller, request| Box::pin(order_photos(context, caller, request)),
     },
     Route {
         operation: &OPERATIONS[13usize],
-        call: |context, caller, request| Box::pin(delete_photo(context, caller, request)),
+        call: |context, caller, request| Box::pin(update_photo(context, caller, request)),
     },
     Route {
         operation: &OPERATIONS[14usize],
+        call: |context, caller, request| Box::pin(delete_photo(context, caller, request)),
+    },
+    Route {
+        operation: &OPERATIONS[15usize],
         call: |context, caller, request| Box::pin(
             correct_vehicle(context, caller, request),
         ),
     },
     Route {
-        operation: &OPERATIONS[15usize],
+        operation: &OPERATIONS[16usize],
         call: |context, caller, request| Box::pin(
             apply_measurement(context, caller, request),
         ),
     },
     Route {
-        operation: &OPERATIONS[16usize],
+        operation: &OPERATIONS[17usize],
         call: |context, caller, request| Box::pin(
             discard_measurement(context, caller, request),
         ),
     },
     Route {
-        operation: &OPERATIONS[17usize],
+        operation: &OPERATIONS[18usize],
         call: |context, caller, request| Box::pin(
             undo_measurement(context, caller, request),
         ),
@@ -240,6 +246,20 @@ async fn move_report(
             caller,
             call::path(request)?,
             call::body(request)?,
+        )
+        .await?;
+    response.to_result().map_err(ApiError::from)
+}
+/// `get_report_pdf`
+async fn get_report_pdf(
+    context: &Context,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Response<Body>, ApiError> {
+    let response = crate::endpoints::reports::get_report_pdf::handle(
+            context,
+            caller,
+            call::path(request)?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)

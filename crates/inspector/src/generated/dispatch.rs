@@ -87,6 +87,12 @@ impl Api for Dispatch {
     ) -> Result<GatewayResponse<MoveReportResponse>, ApiError> {
         Ok(Gateway::serve(rqctx, request.into_request()).await.into())
     }
+    async fn get_report_pdf(
+        rqctx: RequestContext<Gateway>,
+        request: Unread<(Path<GetReportPdfPath>,)>,
+    ) -> Result<GatewayResponse<GetReportPdfResponse>, ApiError> {
+        Ok(Gateway::serve(rqctx, request.into_request()).await.into())
+    }
     async fn add_photo(
         rqctx: RequestContext<Gateway>,
         request: Unread<(Path<AddPhotoPath>, Query<AddPhotoQuery>, UntypedBody)>,

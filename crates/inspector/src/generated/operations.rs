@@ -326,6 +326,31 @@ pub static OPERATIONS: &[Operation] = &[
         extensions: &[],
     },
     Operation {
+        id: "get_report_pdf",
+        method: "GET",
+        path: "/inspector/v1/reports/{id}/pdf",
+        query_parameters: &[],
+        has_body: false,
+        successes: &[200u16],
+        errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
+            (401u16, &[ErrorCode::SignedOut]),
+            (404u16, &[ErrorCode::NotFound]),
+            (405u16, &[ErrorCode::MethodNotAllowed]),
+            (500u16, &[ErrorCode::InternalError]),
+            (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+            ],
+        ],
+        extensions: &[],
+    },
+    Operation {
         id: "add_photo",
         method: "POST",
         path: "/inspector/v1/reports/{id}/photos",

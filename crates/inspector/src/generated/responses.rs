@@ -313,6 +313,44 @@ impl HttpResponse for MoveReportResponse {
         }
     }
 }
+/// The success responses of `get_report_pdf`.
+pub enum GetReportPdfResponse {
+    /// 200: The bytes of the PDF file.
+    Ok {
+        /// The body.
+        body: Body,
+        /// Header `Content-Disposition`: The name of the file, which contains the report's number. Browsers show the file instead of saving it.
+        content_disposition: String,
+    },
+}
+impl HttpResponse for GetReportPdfResponse {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        match self {
+            GetReportPdfResponse::Ok { body, content_disposition } => {
+                response::bytes(
+                    http::StatusCode::OK,
+                    Some("application/pdf"),
+                    body,
+                    &[("content-disposition", Some(content_disposition))],
+                )
+            }
+        }
+    }
+    fn response_metadata() -> ApiEndpointResponse {
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the request, as in the body of an error and in the log.\"},\"Content-Disposition\":{\"type\":\"string\",\"description\":\"The name of the file, which contains the report's number. Browsers show the file instead of saving it.\"}},\"required\":[\"X-Request-Id\",\"Content-Disposition\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(response::bytes_metadata(http::StatusCode::OK, "The bytes of the PDF file."))
+    }
+    fn status_code(&self) -> http::StatusCode {
+        match self {
+            GetReportPdfResponse::Ok { .. } => http::StatusCode::OK,
+        }
+    }
+}
 /// The success responses of `add_photo`.
 pub enum AddPhotoResponse {
     /// 201: The report.

@@ -1649,6 +1649,9 @@ pub struct Form {
     pub general_note: String,
     /// All points of the template in order, with and without an answer.
     pub points: Vec<Point>,
+    /// The values computed from both sides of an axle, as the PDF shows them. Absent if the form has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computed: Option<Vec<ComputedValue>>,
 }
 impl JsonSchema for Form {
     fn schema_name() -> String {
@@ -1656,8 +1659,32 @@ impl JsonSchema for Form {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Point>(generator);
+        schema::register::<ComputedValue>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A form.\",\"required\":[\"template_code\",\"name\",\"is_test_line\",\"general_note\",\"points\"],\"properties\":{\"template_code\":{\"type\":\"string\",\"description\":\"The template's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The template's name.\"},\"is_test_line\":{\"type\":\"boolean\",\"description\":\"Whether devices write to the form.\"},\"general_note\":{\"type\":\"string\",\"description\":\"The note on the whole form.\"},\"points\":{\"type\":\"array\",\"description\":\"All points of the template in order, with and without an answer.\",\"items\":{\"$ref\":\"#/components/schemas/Point\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A form.\",\"required\":[\"template_code\",\"name\",\"is_test_line\",\"general_note\",\"points\"],\"properties\":{\"template_code\":{\"type\":\"string\",\"description\":\"The template's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The template's name.\"},\"is_test_line\":{\"type\":\"boolean\",\"description\":\"Whether devices write to the form.\"},\"general_note\":{\"type\":\"string\",\"description\":\"The note on the whole form.\"},\"points\":{\"type\":\"array\",\"description\":\"All points of the template in order, with and without an answer.\",\"items\":{\"$ref\":\"#/components/schemas/Point\"}},\"computed\":{\"type\":\"array\",\"description\":\"The values computed from both sides of an axle, as the PDF shows them. Absent if the form has none.\",\"items\":{\"$ref\":\"#/components/schemas/ComputedValue\"}}}}",
+        )
+    }
+}
+/// The sum or the difference of the two sides of an axle.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComputedValue {
+    /// The code, such as `BRAKE_FRONT_SUM` or `BRAKE_FRONT_DIFFERENCE`.
+    pub code: String,
+    /// The value.
+    pub value: ExactNumber,
+    /// The unit of the value.
+    pub unit: String,
+    /// The status by the limits of the value; null without limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<String>,
+}
+impl JsonSchema for ComputedValue {
+    fn schema_name() -> String {
+        "ComputedValue".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"The sum or the difference of the two sides of an axle.\",\"required\":[\"code\",\"value\",\"unit\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The code, such as `BRAKE_FRONT_SUM` or `BRAKE_FRONT_DIFFERENCE`.\"},\"value\":{\"type\":\"number\",\"format\":\"decimal\",\"description\":\"The value.\"},\"unit\":{\"type\":\"string\",\"description\":\"The unit of the value.\"},\"status_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status by the limits of the value; null without limits.\"}}}",
         )
     }
 }
@@ -1843,6 +1870,9 @@ pub struct WaitingMeasurement {
     pub measured_at: DateTime<Utc>,
     /// The values, each with the result of applying it.
     pub values: Vec<WaitingValue>,
+    /// The sums and differences that the report would have after the measurement is applied. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computed: Option<Vec<ComputedValue>>,
 }
 impl JsonSchema for WaitingMeasurement {
     fn schema_name() -> String {
@@ -1850,8 +1880,9 @@ impl JsonSchema for WaitingMeasurement {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<WaitingValue>(generator);
+        schema::register::<ComputedValue>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A pending measurement for the report's plate at its branch.\",\"required\":[\"id\",\"received_at\",\"measured_at\",\"values\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The measurement's id.\"},\"device_serial\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The device's serial number.\"},\"partner\":{\"type\":\"string\",\"description\":\"The partner that sent the measurement.\"},\"received_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the measurement arrived.\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time of the measurement as the device reported it, or the time at which it arrived.\"},\"values\":{\"type\":\"array\",\"description\":\"The values, each with the result of applying it.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingValue\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A pending measurement for the report's plate at its branch.\",\"required\":[\"id\",\"received_at\",\"measured_at\",\"values\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The measurement's id.\"},\"device_serial\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The device's serial number.\"},\"partner\":{\"type\":\"string\",\"description\":\"The partner that sent the measurement.\"},\"received_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the measurement arrived.\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time of the measurement as the device reported it, or the time at which it arrived.\"},\"values\":{\"type\":\"array\",\"description\":\"The values, each with the result of applying it.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingValue\"}},\"computed\":{\"type\":\"array\",\"description\":\"The sums and differences that the report would have after the measurement is applied. Absent if there are none.\",\"items\":{\"$ref\":\"#/components/schemas/ComputedValue\"}}}}",
         )
     }
 }
@@ -2175,6 +2206,31 @@ mod move_report_path_reading {
 impl JsonSchema for MoveReportPath {
     fn schema_name() -> String {
         "MoveReportPath".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report.\"}},\"required\":[\"id\"]}",
+        )
+    }
+}
+/// The path parameters of `get_report_pdf`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct GetReportPdfPath {
+    /// The report.
+    #[serde(deserialize_with = "get_report_pdf_path_reading::id")]
+    pub id: uuid::Uuid,
+}
+mod get_report_pdf_path_reading {
+    use super::*;
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
+        param::uuid(deserializer, "id")
+    }
+}
+impl JsonSchema for GetReportPdfPath {
+    fn schema_name() -> String {
+        "GetReportPdfPath".to_string()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(

@@ -12,7 +12,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Values that share a scale and a number of decimals.
+/// Values that share a scale.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Class {
     Side,

@@ -6,7 +6,7 @@ mod row;
 use serde::Serialize;
 
 use self::kind::Kind;
-use self::row::{Row, comparable, name};
+use self::row::{Row, name};
 use crate::layout::{self, Run};
 use crate::report::{Device, Source};
 use crate::view::not_inspected;
@@ -83,16 +83,6 @@ impl TestLine {
 }
 
 impl TestLine {
-    /// A value as it is printed in its table.
-    pub(crate) fn value_of(form: &Form, point: &Point) -> String {
-        let of_kind = |other: &&Point| Kind::of(&other.code) == Kind::of(&point.code);
-        let all = form.points.iter().chain(&form.computed).filter(of_kind);
-        let unit = point.unit.as_deref();
-        let decimals = format::decimals(unit, comparable(all, point));
-        let written = |value| format::quantity(value, decimals, unit);
-        point.numeric_value.map(written).unwrap_or_default()
-    }
-
     /// The name of a measured or computed point.
     pub(crate) fn name_of(point: &Point) -> String {
         name(point, point.name.is_empty())

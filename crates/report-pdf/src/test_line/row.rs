@@ -26,8 +26,8 @@ pub(super) struct Row {
     status: Option<Status>,
 }
 
-/// The values and limits of all points that share a scale and a number of decimals with `point`.
-pub(super) fn comparable<'p>(all: impl Iterator<Item = &'p Point>, point: &'p Point) -> impl Iterator<Item = Decimal> {
+/// The values and limits of all points that share a scale with `point`.
+fn comparable<'p>(all: impl Iterator<Item = &'p Point>, point: &'p Point) -> impl Iterator<Item = Decimal> {
     let class = Class::of(&point.code);
     let points = all.filter(move |other| other.unit == point.unit && Class::of(&other.code) == class);
     points.flat_map(|other| {
@@ -48,10 +48,9 @@ impl Row {
     ) -> Row {
         let unit = point.unit.as_deref();
         let class = Class::of(&point.code);
-        let comparable = || comparable(all.iter().copied(), point);
-        let decimals = format::decimals(unit, comparable());
-        let range = Range::of(comparable(), kind.min_end(class, unit), kind == Kind::Slip);
-        let written = |value: Decimal| format::fixed(value, decimals);
+        let comparable = comparable(all.iter().copied(), point);
+        let range = Range::of(comparable, kind.min_end(class, unit), kind == Kind::Slip);
+        let written = |value: Decimal| format::measured(value, unit);
         let is_reference = point.code == "DYNO_FACTORY_HP";
         Row {
             name: name(point, is_computed),
@@ -62,7 +61,7 @@ impl Row {
             },
             value: point
                 .numeric_value
-                .map_or_else(|| "—".to_owned(), |value| format::quantity(value, decimals, unit)),
+                .map_or_else(|| "—".to_owned(), |value| format::quantity(value, unit)),
             is_computed,
             is_first,
             // The factory power is not measured.
@@ -138,7 +137,7 @@ mod tests {
             borderline,
             status_ranges: Vec::new(),
         };
-        let written = |value: Decimal| format::fixed(value, 1);
+        let written = |value: Decimal| format::measured(value, Some("percent"));
         for (limits, expected) in [
             (
                 limits((number("2"), None), (number("1.5"), None)),

@@ -57,7 +57,7 @@ pub(super) fn findings(forms: &[Form]) -> Vec<Finding> {
             let finding = Finding {
                 form: form.name.clone(),
                 point: TestLine::name_of(point),
-                value: value(form, point),
+                value: value(point),
                 status: Status::new(point),
             };
             (importance, finding)

@@ -13,6 +13,10 @@ use crate::{Branch, Form, Point, Report, format, labels};
 
 /// The maximum number of findings on the first page; the others are only counted.
 const MAX_FINDINGS: usize = 8;
+/// The number of characters above which the inspector's texts follow the findings, which would otherwise not be on the first pages.
+const LONG_TEXTS: usize = 700;
+/// The number of characters of a verification address in a line. One line holds most addresses.
+const ADDRESS_LINE: usize = 100;
 
 /// The data of the template.
 #[derive(Serialize)]
@@ -36,6 +40,8 @@ pub(crate) struct View {
     counts: Counts,
     findings: Vec<Finding>,
     more_findings: usize,
+    /// Whether the findings come before the summary and the recommendation.
+    has_long_texts: bool,
     /// How much was inspected, unless everything was.
     inspected: String,
     sections: Vec<Section>,
@@ -64,7 +70,8 @@ struct Picture {
 struct Verification {
     /// The target of the link, if the address is a plain http(s) address.
     href: Option<String>,
-    text: String,
+    /// The address, in lines that fit the page.
+    lines: Vec<String>,
     has_qr: bool,
 }
 
@@ -101,6 +108,7 @@ impl View {
             counts: counts(&report.forms),
             findings,
             more_findings,
+            has_long_texts: report.summary.chars().count() + report.recommendation.chars().count() > LONG_TEXTS,
             inspected: inspected(&report.forms),
             sections: sections(&report.forms),
             test_lines: report
@@ -113,7 +121,7 @@ impl View {
             photos_note: photos_note(report),
             verification: report.verification_url.as_ref().map(|url| Verification {
                 href: link_target(url),
-                text: url.clone(),
+                lines: lines_of(url),
                 has_qr,
             }),
         }
@@ -124,6 +132,15 @@ impl View {
 pub(crate) fn link_target(url: &str) -> Option<String> {
     let scheme = url.starts_with("https://") || url.starts_with("http://");
     (scheme && url.len() <= 1000 && url.bytes().all(|byte| byte.is_ascii_graphic())).then(|| url.to_owned())
+}
+
+/// Divides an address into lines.
+fn lines_of(address: &str) -> Vec<String> {
+    let characters: Vec<char> = address.chars().collect();
+    characters
+        .chunks(ADDRESS_LINE)
+        .map(|line| line.iter().collect())
+        .collect()
 }
 
 fn joined(separator: &str, parts: &[&str]) -> String {
@@ -197,15 +214,9 @@ fn price_facts(report: &Report) -> Vec<Fact> {
     facts
 }
 
-/// A point's value with the same number of decimals as all values of its form with its unit.
-fn value(form: &Form, point: &Point) -> String {
-    if form.is_test_line {
-        return TestLine::value_of(form, point);
-    }
-    let unit = point.unit.as_deref();
-    let alike = form.points.iter().filter(|other| other.unit == point.unit);
-    let decimals = format::decimals(unit, alike.filter_map(|other| other.numeric_value));
-    let written = |value: Decimal| format::quantity(value, decimals, unit);
+/// A point's value with its unit.
+fn value(point: &Point) -> String {
+    let written = |value: Decimal| format::quantity(value, point.unit.as_deref());
     point.numeric_value.map(written).unwrap_or_default()
 }
 

@@ -39,7 +39,7 @@ struct SectionPoint {
 pub(super) fn sections(forms: &[Form]) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for form in forms.iter().filter(|form| !form.is_test_line && !is_left_out(form)) {
-        let points: Vec<SectionPoint> = form.points.iter().map(|point| section_point(form, point)).collect();
+        let points: Vec<SectionPoint> = form.points.iter().map(section_point).collect();
         let lengths: Vec<Vec<usize>> = points
             .iter()
             .map(|point| vec![point.name.chars().count() + point.note.chars().count()])
@@ -69,8 +69,8 @@ pub(super) fn sections(forms: &[Form]) -> Vec<Section> {
 }
 
 impl Section {
-    /// Avoids duplicate headings. The only form of a section gives the section its name, and a form with the section's name gets no
-    /// heading.
+    /// Avoids duplicate headings. The only form of a section gives the section its name, and a first form with the section's name
+    /// gets no heading. A later one keeps its heading, because its rows would otherwise be read as those of the form before it.
     fn remove_duplicate_headings(&mut self) {
         if let [form] = self.forms.as_mut_slice() {
             let name = std::mem::take(&mut form.name);
@@ -79,10 +79,8 @@ impl Section {
             }
         }
         let title = folded(&self.title);
-        for form in &mut self.forms {
-            if folded(&form.name) == title {
-                form.name.clear();
-            }
+        if let Some(first) = self.forms.first_mut().filter(|form| folded(&form.name) == title) {
+            first.name.clear();
         }
     }
 }
@@ -92,10 +90,10 @@ fn folded(heading: &str) -> String {
     heading.replace('İ', "i").replace('I', "ı").trim().to_lowercase()
 }
 
-fn section_point(form: &Form, point: &Point) -> SectionPoint {
+fn section_point(point: &Point) -> SectionPoint {
     SectionPoint {
         name: point.name.clone(),
-        value: value(form, point),
+        value: value(point),
         note: point.note.clone(),
         status: Status::new(point),
     }
@@ -132,5 +130,10 @@ mod tests {
             [["Mekanik", "Motor", "Alt Takım"]]
         );
         assert_eq!(of(&[("", "BODY")]), [["Kaporta ve boya"]]);
+        // Without its heading, its rows would be read as those of the form before it.
+        assert_eq!(
+            of(&[("Cam", "BODY"), ("Kaporta ve Boya", "BODY")]),
+            [["Kaporta ve boya", "Cam", "Kaporta ve Boya"]]
+        );
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod document;
+mod extremes;
 mod hostile;
 mod photos;
 mod sample;

@@ -6,14 +6,16 @@ use crate::{render, report, squeeze, text};
 
 /// REP-21
 #[test]
-fn every_value_has_its_limits_and_values_of_a_kind_have_the_same_decimals() {
+fn every_value_has_its_limits_and_as_many_decimals_as_were_measured() {
     let mut report = report();
     report.forms[2].points[0].numeric_value = Some(rust_decimal::Decimal::from(3));
+    report.forms[2].points[2].numeric_value = Some(rust_decimal::Decimal::new(1853, 3));
     let text = text(&render(&report));
     for expected in [
-        // 3 has the decimals of 3,28.
+        // 3 has the usual decimals of its unit, also beside the more precise 1,853.
         "3,00 kN",
         "3,28 kN",
+        "1,853 kN",
         "iyi: en az 2,50",
         "sınırda: en az 2,00",
         "iyi: en çok 20,0",

@@ -7,7 +7,6 @@ use partner_api_domain::id;
 use partner_api_store::connection::Connection;
 use partner_api_store::inspections::{self, Pdf, PdfLookup};
 use partner_api_store::renderings;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{not_found, storage_failed};
 use crate::context::Context;
@@ -16,14 +15,12 @@ use crate::gateway::Caller;
 use crate::generated::errors::ErrorCode;
 use crate::generated::responses::GetInspectionPdfResponse;
 use crate::generated::types::{GetInspectionPdfHeaders, GetInspectionPdfPath};
+use crate::publishing::disposition;
 use crate::request_log::Reason;
 use crate::storage::StorageError;
 
 /// The `Retry-After` while a PDF is rendered. Renderers poll for work every second.
 const RENDERING_TIME: Duration = Duration::from_secs(2);
-
-/// The characters to encode in an extended value (RFC 8187).
-const EXTENDED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// Returns the PDF of a published report with a public slug, or 304 if the caller has the current version.
 ///
@@ -69,23 +66,8 @@ pub async fn handle(
     Ok(GetInspectionPdfResponse::Ok {
         body: object.into_body(),
         e_tag: tag.into_header(),
-        content_disposition: attachment(pdf.report_number()),
+        content_disposition: disposition("attachment", pdf.report_number()),
     })
-}
-
-/// Returns the `Content-Disposition` for a file named by its report number. A number that is not plain ASCII is also sent as UTF-8
-/// (RFC 6266).
-fn attachment(report_number: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
-    let plain: String = report_number
-        .chars()
-        .map(|c| if is_plain(c) { c } else { '_' })
-        .collect();
-    if plain == report_number {
-        return format!("attachment; filename=\"{plain}.pdf\"");
-    }
-    let encoded = utf8_percent_encode(report_number, EXTENDED);
-    format!("attachment; filename=\"{plain}.pdf\"; filename*=UTF-8''{encoded}.pdf")
 }
 
 /// Requests the rendering of a PDF, and returns the error to send until it is rendered.
@@ -101,23 +83,5 @@ async fn request_rendering(client: &Connection, pdf: &Pdf) -> ApiError {
             ErrorCode::ServiceUnavailable,
             "the report's PDF is being rendered; try again after Retry-After",
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_named_by_its_report_number_which_cannot_break_out_of_the_quotes() {
-        for (number, header) in [
-            ("ANK-2026-000482", "attachment; filename=\"ANK-2026-000482.pdf\""),
-            (
-                "İZM/2026\"\r\n",
-                "attachment; filename=\"_ZM_2026___.pdf\"; filename*=UTF-8''%C4%B0ZM%2F2026%22%0D%0A.pdf",
-            ),
-        ] {
-            assert_eq!(attachment(number), header);
-        }
     }
 }

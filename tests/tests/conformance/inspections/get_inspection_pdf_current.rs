@@ -368,7 +368,7 @@ async fn a_pdf_names_the_inspector_the_branch_the_device_and_the_thresholds() {
         // A value that an inspector wrote, with thresholds that give the same status.
         "-6,25 m/km",
         "elle girildi",
-        "iyi: ±5,00",
+        "iyi: ±5,0",
     ] {
         assert!(text.contains(&squeezed(expected)), "{expected} in {text}");
     }

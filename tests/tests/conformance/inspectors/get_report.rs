@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use partner_api_tests::fixture::inspections;
+use partner_api_tests::fixture::organizations::MASKED;
 use partner_api_tests::measurements::measured_at;
 use partner_api_tests::{ALPHA, AYSE, DERYA, MEHMET, Service};
 use serde_json::json;
@@ -29,6 +30,52 @@ async fn a_report_is_shown_with_its_pending_measurements_and_a_preview() {
         .snapshot("a_report_is_shown_with_its_pending_measurements");
     // Reading changes nothing.
     assert_eq!(service.count("measurements WHERE status = 'PENDING'").await, 2);
+}
+
+/// MEA-18, INS-19
+#[tokio::test]
+async fn sums_and_differences_of_axles_have_the_limits_of_the_pdf() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let limit = async |good_max: &str| {
+        let set = format!(
+            "INSERT INTO thresholds (organization_id, point_code, good_max, borderline_max)
+             VALUES ('{MASKED}', 'BRAKE_FRONT_DIFFERENCE', {good_max}, 30)
+             ON CONFLICT (organization_id, point_code) DO UPDATE SET good_max = excluded.good_max"
+        );
+        service.db.batch_execute(&set).await.unwrap();
+    };
+    let form = format!("/inspector/v1/reports/{}/forms/TEST_LINE", inspections::OLD_DRAFT);
+    let answers = json!({ "answers": [
+        { "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 2.85 },
+        { "point_code": "BRAKE_FRONT_RIGHT", "numeric_value": 2.28 },
+    ] });
+    limit("25").await;
+    inspector
+        .write(&service, "PUT", &form, answers)
+        .await
+        .assert_status(200);
+    // Later limits do not concern the values, in the report as in the PDF, but a measurement that is applied from now on.
+    limit("10").await;
+    let package =
+        json!({ "branch_code": "IZMIR-01", "plate": "35OLD209", "measurements": { "BRAKE_FRONT_RIGHT": 2.28 } });
+    service.measure(&ALPHA, package.to_string()).await.assert_status(201);
+    let report = inspector.report(&service, inspections::OLD_DRAFT).await;
+    let forms = report["forms"].as_array().unwrap();
+    let test_line = forms.iter().find(|form| form["is_test_line"] == true).unwrap();
+    let values = |status: &str| {
+        json!([
+            { "code": "BRAKE_FRONT_SUM", "value": 5.13, "unit": "kN" },
+            { "code": "BRAKE_FRONT_DIFFERENCE", "value": 20.0, "unit": "percent", "status_code": status },
+        ])
+    };
+    assert_eq!(test_line["computed"], values("GOOD"));
+    assert_eq!(report["waiting"][0]["computed"], values("BORDERLINE"));
+    assert!(
+        forms
+            .iter()
+            .all(|form| form["is_test_line"] == true || form["computed"].is_null())
+    );
 }
 
 /// INS-5

@@ -477,6 +477,24 @@ not.
             Default::default()
         }
     }
+    ///The sum or the difference of the two sides of an axle.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct ComputedValue {
+        ///The code, such as `BRAKE_FRONT_SUM` or `BRAKE_FRONT_DIFFERENCE`.
+        pub code: ::std::string::String,
+        ///The status by the limits of the value; null without limits.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub status_code: ::std::option::Option<::std::string::String>,
+        ///The unit of the value.
+        pub unit: ::std::string::String,
+        ///The value.
+        pub value: super::DecimalNumber,
+    }
+    impl ComputedValue {
+        pub fn builder() -> builder::ComputedValue {
+            Default::default()
+        }
+    }
     ///A correction of the vehicle.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CorrectVehicle {
@@ -716,6 +734,9 @@ is invalid, the message begins with the field's name.
     ///A form.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Form {
+        ///The values computed from both sides of an axle, as the PDF shows them. Absent if the form has none.
+        #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
+        pub computed: ::std::vec::Vec<ComputedValue>,
         ///The note on the whole form.
         pub general_note: ::std::string::String,
         ///Whether devices write to the form.
@@ -2469,6 +2490,9 @@ applied to the report, and those that an inspector discarded for its plate at it
     ///A pending measurement for the report's plate at its branch.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct WaitingMeasurement {
+        ///The sums and differences that the report would have after the measurement is applied. Absent if there are none.
+        #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
+        pub computed: ::std::vec::Vec<ComputedValue>,
         ///The device's serial number.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub device_serial: ::std::option::Option<::std::string::String>,
@@ -2810,6 +2834,102 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
         }
         #[derive(Clone, Debug)]
+        pub struct ComputedValue {
+            code: ::std::result::Result<::std::string::String, ::std::string::String>,
+            status_code: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
+            unit: ::std::result::Result<::std::string::String, ::std::string::String>,
+            value: ::std::result::Result<
+                super::super::DecimalNumber,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for ComputedValue {
+            fn default() -> Self {
+                Self {
+                    code: Err("no value supplied for code".to_string()),
+                    status_code: Ok(Default::default()),
+                    unit: Err("no value supplied for unit".to_string()),
+                    value: Err("no value supplied for value".to_string()),
+                }
+            }
+        }
+        impl ComputedValue {
+            pub fn code<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.code = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for code: {e}")
+                    });
+                self
+            }
+            pub fn status_code<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.status_code = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for status_code: {e}")
+                    });
+                self
+            }
+            pub fn unit<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.unit = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for unit: {e}")
+                    });
+                self
+            }
+            pub fn value<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<super::super::DecimalNumber>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.value = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for value: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<ComputedValue> for super::ComputedValue {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: ComputedValue,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    code: value.code?,
+                    status_code: value.status_code?,
+                    unit: value.unit?,
+                    value: value.value?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::ComputedValue> for ComputedValue {
+            fn from(value: super::ComputedValue) -> Self {
+                Self {
+                    code: Ok(value.code),
+                    status_code: Ok(value.status_code),
+                    unit: Ok(value.unit),
+                    value: Ok(value.value),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
         pub struct CorrectVehicle {
             vehicle: ::std::result::Result<super::VehicleData, ::std::string::String>,
             version: ::std::result::Result<
@@ -3110,6 +3230,10 @@ applied to the report, and those that an inspector discarded for its plate at it
         }
         #[derive(Clone, Debug)]
         pub struct Form {
+            computed: ::std::result::Result<
+                ::std::vec::Vec<super::ComputedValue>,
+                ::std::string::String,
+            >,
             general_note: ::std::result::Result<
                 ::std::string::String,
                 ::std::string::String,
@@ -3128,6 +3252,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::default::Default for Form {
             fn default() -> Self {
                 Self {
+                    computed: Ok(Default::default()),
                     general_note: Err("no value supplied for general_note".to_string()),
                     is_test_line: Err("no value supplied for is_test_line".to_string()),
                     name: Err("no value supplied for name".to_string()),
@@ -3137,6 +3262,18 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
         }
         impl Form {
+            pub fn computed<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::ComputedValue>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.computed = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for computed: {e}")
+                    });
+                self
+            }
             pub fn general_note<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::string::String>,
@@ -3204,6 +3341,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 value: Form,
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
+                    computed: value.computed?,
                     general_note: value.general_note?,
                     is_test_line: value.is_test_line?,
                     name: value.name?,
@@ -3215,6 +3353,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::convert::From<super::Form> for Form {
             fn from(value: super::Form) -> Self {
                 Self {
+                    computed: Ok(value.computed),
                     general_note: Ok(value.general_note),
                     is_test_line: Ok(value.is_test_line),
                     name: Ok(value.name),
@@ -6129,6 +6268,10 @@ applied to the report, and those that an inspector discarded for its plate at it
         }
         #[derive(Clone, Debug)]
         pub struct WaitingMeasurement {
+            computed: ::std::result::Result<
+                ::std::vec::Vec<super::ComputedValue>,
+                ::std::string::String,
+            >,
             device_serial: ::std::result::Result<
                 ::std::option::Option<::std::string::String>,
                 ::std::string::String,
@@ -6154,6 +6297,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::default::Default for WaitingMeasurement {
             fn default() -> Self {
                 Self {
+                    computed: Ok(Default::default()),
                     device_serial: Ok(Default::default()),
                     id: Err("no value supplied for id".to_string()),
                     measured_at: Err("no value supplied for measured_at".to_string()),
@@ -6164,6 +6308,18 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
         }
         impl WaitingMeasurement {
+            pub fn computed<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::ComputedValue>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.computed = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for computed: {e}")
+                    });
+                self
+            }
             pub fn device_serial<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
@@ -6241,6 +6397,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 value: WaitingMeasurement,
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
+                    computed: value.computed?,
                     device_serial: value.device_serial?,
                     id: value.id?,
                     measured_at: value.measured_at?,
@@ -6253,6 +6410,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::convert::From<super::WaitingMeasurement> for WaitingMeasurement {
             fn from(value: super::WaitingMeasurement) -> Self {
                 Self {
+                    computed: Ok(value.computed),
                     device_serial: Ok(value.device_serial),
                     id: Ok(value.id),
                     measured_at: Ok(value.measured_at),
@@ -6729,6 +6887,25 @@ let response = client.move_report()
 ```*/
     pub fn move_report(&self) -> builder::MoveReport<'_> {
         builder::MoveReport::new(self)
+    }
+    /**The PDF of a published report
+
+The PDF that partners and the customer get, to be opened and printed from the page. It exists while the report is
+`PUBLISHED` and its `pdf_sha256` is not null. Otherwise, the response is 404.
+
+
+Sends a `GET` request to `/inspector/v1/reports/{id}/pdf`
+
+Arguments:
+- `id`: The report.
+```ignore
+let response = client.get_report_pdf()
+    .id(id)
+    .send()
+    .await;
+```*/
+    pub fn get_report_pdf(&self) -> builder::GetReportPdf<'_> {
+        builder::GetReportPdf::new(self)
     }
     /**Sort the photos
 
@@ -8208,6 +8385,107 @@ pub mod builder {
                     )
                 }
                 413u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                500u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                503u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+    }
+    /**Builder for [`Client::get_report_pdf`]
+
+[`Client::get_report_pdf`]: super::Client::get_report_pdf*/
+    #[derive(Debug, Clone)]
+    pub struct GetReportPdf<'a> {
+        client: &'a super::Client,
+        id: Result<::uuid::Uuid, String>,
+    }
+    impl<'a> GetReportPdf<'a> {
+        pub fn new(client: &'a super::Client) -> Self {
+            Self {
+                client: client,
+                id: Err("id was not initialized".to_string()),
+            }
+        }
+        pub fn id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.id = value
+                .try_into()
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for id failed".to_string()
+                });
+            self
+        }
+        ///Sends a `GET` request to `/inspector/v1/reports/{id}/pdf`
+        pub async fn send(
+            self,
+        ) -> Result<ResponseValue<ByteStream>, Error<types::Error>> {
+            let Self { client, id } = self;
+            let id = id.map_err(Error::InvalidRequest)?;
+            let url = format!(
+                "{}/inspector/v1/reports/{}/pdf", client.baseurl, encode_path(& id
+                .to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(
+                        super::Client::api_version(),
+                    ),
+                );
+            #[allow(unused_mut)]
+            let mut request = client.client.get(url).headers(header_map).build()?;
+            let info = OperationInfo {
+                operation_id: "get_report_pdf",
+            };
+            client.pre(&mut request, &info).await?;
+            let result = client.exec(request, &info).await;
+            client.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200u16 => Ok(ResponseValue::stream(response)),
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                401u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                404u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
+                405u16 => {
                     Err(
                         Error::ErrorResponse(
                             ResponseValue::from_response(response).await?,

@@ -5,7 +5,7 @@ use super::open_report::{new_vehicle, power_error};
 use super::{change, check_editable, check_version};
 use crate::caller::Caller;
 use crate::context::Context;
-use crate::db::writing;
+use crate::db::vehicle;
 use crate::error::ApiError;
 use crate::generated::responses::CorrectVehicleResponse;
 use crate::generated::types::{CorrectVehicle, CorrectVehiclePath};
@@ -23,12 +23,12 @@ pub async fn handle(
     if let Some(error) = power_error(body.vehicle.factory_power_hp) {
         return Err(ApiError::invalid_request(error));
     }
-    let (version, vehicle) = (body.version, new_vehicle(body.vehicle));
+    let (version, corrected) = (body.version, new_vehicle(body.vehicle));
     let report = change(context, caller, path.id, async |transaction, inspector, report| {
         check_version(report, version)?;
         check_editable(report)?;
-        let corrected = writing::correct_vehicle(transaction, inspector, report, &vehicle);
-        corrected.await.map_err(fill_error)
+        let correction = vehicle::correct(transaction, inspector, report, &corrected);
+        correction.await.map_err(fill_error)
     });
     Ok(CorrectVehicleResponse::Ok(report.await?))
 }

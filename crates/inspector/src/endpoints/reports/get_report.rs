@@ -6,6 +6,7 @@ use codegen_runtime::ExactNumber;
 use data_encoding::HEXLOWER;
 use partner_api::plausible;
 use partner_api::storage::LINK_LIFETIME;
+use partner_api_domain::axle::Computed;
 use partner_api_domain::threshold;
 use partner_api_store::connection::Connection;
 use partner_api_store::measurements::{self, PendingMeasurement};
@@ -19,8 +20,8 @@ use crate::db::report::{self, Answer, Writer};
 use crate::error::{self, ApiError};
 use crate::generated::responses::GetReportResponse;
 use crate::generated::types::{
-    Bounds, Form, GetReportPath, Photo, Point, Pricing, PublishedPdf, ReplacedAnswer, Report, ReportData,
-    SettledMeasurement, Transition, Vehicle, WaitingMeasurement, WaitingValue,
+    Bounds, ComputedValue, Form, GetReportPath, Photo, Point, Pricing, PublishedPdf, ReplacedAnswer, Report,
+    ReportData, SettledMeasurement, Transition, Vehicle, WaitingMeasurement, WaitingValue,
 };
 use crate::rules::moves::Status;
 
@@ -51,7 +52,7 @@ pub(in crate::endpoints) async fn read(
     let today = report::numbers(&report);
     let waiting = waiting
         .into_iter()
-        .map(|one| waiting_measurement(one, &today))
+        .map(|one| waiting_measurement(one, &today, &report.axle_limits.current))
         .collect();
     let is_published = report.published_at.is_some();
     let mut may_become = report.status.may_become(report.before_request());
@@ -76,7 +77,7 @@ pub(in crate::endpoints) async fn read(
             summary: report.summary.clone(),
             recommendation: report.recommendation.clone(),
             pricing: pricing(&report.pricing),
-            forms: report.forms.iter().map(form).collect(),
+            forms: report.forms.iter().map(|one| form(one, &report, &today)).collect(),
             photos,
             waiting,
             settled: report.settled.iter().map(settled_measurement).collect(),
@@ -135,14 +136,29 @@ fn pricing(pricing: &report::Pricing) -> Pricing {
     }
 }
 
-fn form(form: &report::Form) -> Form {
+fn form(form: &report::Form, report: &report::Report, today: &BTreeMap<&str, Decimal>) -> Form {
+    let computed = match form.is_test_line {
+        true => report::computed(today, &report.axle_limits.written),
+        false => Vec::new(),
+    };
     Form {
+        computed: computed_values(computed),
         template_code: form.template_code.clone(),
         name: form.name.clone(),
         is_test_line: form.is_test_line,
         general_note: form.general_note.clone(),
         points: form.points.iter().map(point).collect(),
     }
+}
+
+fn computed_values(computed: Vec<Computed>) -> Option<Vec<ComputedValue>> {
+    let values = computed.into_iter().map(|one| ComputedValue {
+        unit: one.unit().to_owned(),
+        code: one.code,
+        value: one.value.into(),
+        status_code: one.status.map(|status| status.code().to_owned()),
+    });
+    Some(values.collect::<Vec<_>>()).filter(|values| !values.is_empty())
 }
 
 fn point(point: &report::Point) -> Point {
@@ -216,7 +232,15 @@ fn transition(transition: &report::Transition) -> Transition {
     }
 }
 
-fn waiting_measurement(waiting: PendingMeasurement, today: &BTreeMap<&str, Decimal>) -> WaitingMeasurement {
+fn waiting_measurement(
+    waiting: PendingMeasurement,
+    today: &BTreeMap<&str, Decimal>,
+    limits: &BTreeMap<String, threshold::Bounds>,
+) -> WaitingMeasurement {
+    let mut after = today.clone();
+    let written = waiting.points.iter().filter(|point| point.outcome.is_ok());
+    after.extend(written.map(|point| (point.code.as_str(), point.value)));
+    let computed = report::computed(&after, limits);
     let values = waiting.points.into_iter().map(|point| WaitingValue {
         value: point.value.into(),
         would_be: point.outcome.ok().map(|status| status.code().to_owned()),
@@ -231,5 +255,6 @@ fn waiting_measurement(waiting: PendingMeasurement, today: &BTreeMap<&str, Decim
         received_at: waiting.received_at,
         measured_at: waiting.measured_at,
         values: values.collect(),
+        computed: computed_values(computed),
     }
 }

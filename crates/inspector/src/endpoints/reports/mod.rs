@@ -5,6 +5,7 @@ pub mod correct_vehicle;
 pub mod delete_photo;
 pub mod fill_form;
 pub mod get_report;
+pub mod get_report_pdf;
 pub mod list_open_reports;
 pub mod move_report;
 pub mod open_report;

@@ -1,31 +1,19 @@
-//! Reads a report with its forms, photos and transitions, while it is edited.
+//! Reads a report.
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
 use partner_api_domain::pdf_key;
-use partner_api_domain::threshold::Bounds;
 use partner_api_store::connection::Connection;
 use partner_api_store::statement;
 use partner_api_store::{DbError, thresholds};
-use rust_decimal::Decimal;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use super::{
+    Answer, AxleLimits, Form, Pdf, Photo, Point, Pricing, Replaced, Report, Settled, Transition, Vehicle, Writer,
+    version,
+};
 use crate::caller::Inspector;
-use crate::rules::moves::Status;
-
-/// The SQL expression of the version of a report (`i`): the version in its row plus the number of its answers and of their history.
-/// A device that writes answers therefore does not have to update the report's row.
-macro_rules! version {
-    () => {
-        "(i.version + (SELECT count(*) FROM inspection_forms f JOIN inspection_form_answers a ON a.inspection_form_id = f.id \
-          WHERE f.inspection_id = i.id) + (SELECT count(*) FROM inspection_forms f \
-          JOIN inspection_form_answer_history h ON h.inspection_form_id = f.id WHERE f.inspection_id = i.id))"
-    };
-}
-
-pub(super) use version;
 
 statement! {
     /// The report `$1` if it is at one of the branches `$2`.
@@ -90,247 +78,23 @@ WHERE i.id = $1 ORDER BY s.settled_at DESC, s.id LIMIT 20";
     /// The transitions of the report `$1`, the oldest first.
     TRANSITIONS = "\
 SELECT from_status, to_status, inspector_name, reason, occurred_at FROM inspection_transitions WHERE inspection_id = $1 ORDER BY number";
-}
 
-/// A report.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// Its ID.
-    pub id: Uuid,
-    /// The version, which grows with every change.
-    pub version: i64,
-    /// Its number.
-    pub report_number: String,
-    /// Its status.
-    pub status: Status,
-    /// Its branch.
-    pub branch_id: Uuid,
-    /// The plate under which it was opened.
-    pub plate: String,
-    /// The reading of the odometer, in km.
-    pub mileage_km: i32,
-    /// The overall assessment.
-    pub summary: String,
-    /// The recommendation.
-    pub recommendation: String,
-    /// Its prices.
-    pub pricing: Pricing,
-    /// Its score.
-    pub overall_score: i32,
-    /// Its public slug.
-    pub public_slug: Option<String>,
-    /// The SHA-256 of its published PDF, if that shows the current data.
-    pub pdf_sha256: Option<Vec<u8>>,
-    /// The time at which it was opened.
-    pub created_at: DateTime<Utc>,
-    /// The time of its first publication.
-    pub published_at: Option<DateTime<Utc>>,
-    /// The vehicle.
-    pub vehicle: Vehicle,
-    /// Its forms.
-    pub forms: Vec<Form>,
-    /// Its photos.
-    pub photos: Vec<Photo>,
-    /// Its transitions.
-    pub transitions: Vec<Transition>,
-    /// Its published PDFs, the oldest first.
-    pub pdfs: Vec<Pdf>,
-    /// The measurements that can be made pending again.
-    pub settled: Vec<Settled>,
-}
-
-/// A published PDF.
-#[derive(Clone, Debug)]
-pub struct Pdf {
-    /// The SHA-256 of its bytes.
-    pub sha256: Vec<u8>,
-    /// The time at which it was rendered.
-    pub published_at: DateTime<Utc>,
-}
-
-/// A measurement that was applied or discarded.
-#[derive(Clone, Debug)]
-pub struct Settled {
-    /// Its ID.
-    pub id: Uuid,
-    /// The device's serial number.
-    pub device_serial: Option<String>,
-    /// The time of the measurement.
-    pub measured_at: DateTime<Utc>,
-    /// The time at which it was applied or discarded.
-    pub settled_at: DateTime<Utc>,
-    /// The inspector; `None` if it was applied when it arrived.
-    pub settled_by: Option<String>,
-    /// Whether it was applied.
-    pub is_applied: bool,
-}
-
-/// The prices of a report.
-#[derive(Clone, Debug)]
-pub struct Pricing {
-    /// The name of the inspection package.
-    pub package_name: String,
-    /// The price before the discount.
-    pub base_price: Decimal,
-    /// The discount in percent.
-    pub discount_percent: Decimal,
-    /// The name of the discount.
-    pub discount_name: String,
-    /// The price after the discount, computed.
-    pub final_price: Decimal,
-    /// The payment method.
-    pub payment_type: String,
-    /// The currency, as an ISO 4217 code.
-    pub currency: String,
-}
-
-/// A report's vehicle.
-#[derive(Clone, Debug)]
-pub struct Vehicle {
-    /// Its current plate.
-    pub plate: String,
-    /// Its vehicle identification number (VIN) at the inspection.
-    pub vin: String,
-    /// The make.
-    pub brand: String,
-    /// The model.
-    pub model: String,
-    /// The model year.
-    pub year: i32,
-    /// The body type.
-    pub body_type: String,
-    /// The fuel.
-    pub fuel_type: String,
-    /// The transmission.
-    pub transmission: String,
-    /// The color.
-    pub color: String,
-    /// The registered power, in HP.
-    pub factory_power_hp: Option<Decimal>,
-}
-
-/// A form.
-#[derive(Clone, Debug)]
-pub struct Form {
-    /// The template's code.
-    pub template_code: String,
-    /// The template's name.
-    pub name: String,
-    /// Whether devices write to it.
-    pub is_test_line: bool,
-    /// The note on the whole form.
-    pub general_note: String,
-    /// All points of the template.
-    pub points: Vec<Point>,
-}
-
-/// A point of a form.
-#[derive(Clone, Debug)]
-pub struct Point {
-    /// Its code.
-    pub code: String,
-    /// Its name.
-    pub name: String,
-    /// The unit of its number.
-    pub unit: Option<String>,
-    /// Its answer.
-    pub answer: Option<Answer>,
-    /// The organization's thresholds, on the test-line form.
-    pub bounds: Option<Bounds>,
-    /// Whether the report is published only with an answer.
-    pub is_required: bool,
-    /// The inspector's answer that a device replaced on arrival.
-    pub replaced: Option<Replaced>,
-}
-
-/// An inspector's answer that a device replaced.
-#[derive(Clone, Debug)]
-pub struct Replaced {
-    /// Its status.
-    pub status_code: String,
-    /// Its number.
-    pub numeric_value: Option<Decimal>,
-    /// The inspector.
-    pub written_by: String,
-    /// The time at which the inspector wrote it.
-    pub written_at: DateTime<Utc>,
-}
-
-/// The answer at a point.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// Its status.
-    pub status_code: String,
-    /// Its number.
-    pub numeric_value: Option<Decimal>,
-    /// The inspector's note.
-    pub note: String,
-    /// Its author.
-    pub written_by: Writer,
-    /// The time at which it was written.
-    pub written_at: DateTime<Utc>,
-}
-
-/// The author of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Writer {
-    /// A device, with its serial number if it sent one.
-    Device(Option<String>),
-    /// An inspector, by name.
-    Person(String),
-}
-
-/// A photo.
-#[derive(Clone, Debug)]
-pub struct Photo {
-    /// Its ID.
-    pub id: Uuid,
-    /// The kind of photo.
-    pub kind: String,
-    /// The code of the point that it shows.
-    pub point_code: Option<String>,
-    /// The caption.
-    pub caption: Option<String>,
-    /// The key of its object.
-    pub object_key: String,
-    /// The key of its thumbnail's object.
-    pub thumb_object_key: String,
-    /// Whether partners see it once the report is published.
-    pub is_shown: bool,
-}
-
-/// A transition from one status to another.
-#[derive(Clone, Debug)]
-pub struct Transition {
-    /// The previous status; `None` for the opening.
-    pub from: Option<Status>,
-    /// The new status.
-    pub to: Status,
-    /// The name of the inspector.
-    pub by: String,
-    /// The reason.
-    pub reason: Option<String>,
-    /// The time.
-    pub at: DateTime<Utc>,
-}
-
-impl Report {
-    /// Whether nothing was entered, so that the report can be discarded.
-    pub fn is_untouched(&self) -> bool {
-        let has_content =
-            |form: &Form| !form.general_note.is_empty() || form.points.iter().any(|point| point.answer.is_some());
-        self.summary.is_empty()
-            && self.recommendation.is_empty()
-            && self.photos.is_empty()
-            && !self.settled.iter().any(|measurement| measurement.is_applied)
-            && !self.forms.iter().any(has_content)
-    }
-
-    /// The status from which the report's cancellation was requested, if it was.
-    pub fn before_request(&self) -> Option<Status> {
-        let last = self.transitions.last()?;
-        (last.to == Status::CancelRequested).then_some(last.from).flatten()
-    }
+    /// The limits of sums and differences for the report `$1`: those that applied when the last value of its test line was written,
+    /// and the current ones. A code without good bounds has no limits.
+    AXLE_LIMITS = "\
+SELECT v.is_current, h.point_code, h.good_min, h.good_max, h.borderline_min, h.borderline_max
+FROM inspections i
+CROSS JOIN (VALUES (false), (true)) AS v (is_current)
+CROSS JOIN LATERAL (
+    SELECT DISTINCT ON (x.point_code) x.* FROM threshold_versions x
+    WHERE x.organization_id = i.organization_id AND (x.point_code LIKE '%\\_SUM' OR x.point_code LIKE '%\\_DIFFERENCE')
+      AND (v.is_current OR x.valid_from <= (
+        SELECT max(a.written_at) FROM inspection_forms f
+        JOIN form_templates t ON t.id = f.template_id AND t.is_test_line
+        JOIN inspection_form_answers a ON a.inspection_form_id = f.id
+        WHERE f.inspection_id = i.id))
+    ORDER BY x.point_code, x.valid_from DESC) AS h
+WHERE i.id = $1 AND (h.good_min IS NOT NULL OR h.good_max IS NOT NULL)";
 }
 
 /// Returns the report, if it is at one of the inspector's branches.
@@ -344,12 +108,13 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         return Ok(None);
     };
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&id];
-    let (forms, photos, transitions, pdfs, settled) = futures::join!(
+    let (forms, photos, transitions, pdfs, settled, limits) = futures::join!(
         client.query(FORMS, &parameters),
         client.query(PHOTOS, &parameters),
         client.query(TRANSITIONS, &parameters),
         client.query(PDFS, &parameters),
         client.query(SETTLED, &parameters),
+        client.query(AXLE_LIMITS, &parameters),
     );
     let pdfs: Result<_, DbError> = pdfs?.iter().map(pdf).collect();
     let settled: Result<_, DbError> = settled?.iter().map(settled_measurement).collect();
@@ -396,7 +161,20 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         transitions: transitions?,
         pdfs: pdfs?,
         settled: settled?,
+        axle_limits: axle_limits(&limits?)?,
     }))
+}
+
+fn axle_limits(rows: &[Row]) -> Result<AxleLimits, DbError> {
+    let mut limits = AxleLimits::default();
+    for row in rows {
+        let of: &mut BTreeMap<_, _> = match row.try_get("is_current")? {
+            true => &mut limits.current,
+            false => &mut limits.written,
+        };
+        of.insert(row.try_get("point_code")?, thresholds::bounds(row)?);
+    }
+    Ok(limits)
 }
 
 /// Groups rows, which are sorted by form, into forms.
@@ -507,16 +285,4 @@ fn transition(row: &Row) -> Result<Transition, DbError> {
         reason: row.try_get("reason")?,
         at: row.try_get("occurred_at")?,
     })
-}
-
-/// Returns the current numbers of a report's test line by point code, to be shown beside those of a pending measurement.
-pub fn numbers(report: &Report) -> BTreeMap<&str, Decimal> {
-    let points = report
-        .forms
-        .iter()
-        .filter(|form| form.is_test_line)
-        .flat_map(|form| &form.points);
-    points
-        .filter_map(|point| Some((point.code.as_str(), point.answer.as_ref()?.numeric_value?)))
-        .collect()
 }

@@ -1,0 +1,87 @@
+//! The data of reports' public pages, which anyone with the address can read (REP-22).
+
+use chrono::{DateTime, Utc};
+use partner_api_domain::pdf_key;
+use partner_api_domain::personal::StoredPlate;
+use partner_api_domain::privacy::PiiMode;
+use uuid::Uuid;
+
+use super::DbError;
+use super::column::Text;
+use super::connection::Connection;
+use crate::statement;
+
+statement! {
+    /// The published report with the public slug `$1`.
+    FIND = "\
+SELECT i.id, i.report_number, i.published_at, v.plate, o.pii_mode, i.pdf_object_key, report_fingerprint(i.id) AS fingerprint
+FROM inspections i
+JOIN organizations o ON o.id = i.organization_id
+JOIN vehicles v ON v.id = i.vehicle_id
+WHERE i.public_slug = $1 AND i.status = 'PUBLISHED'";
+
+    /// The published PDFs of the report `$1`, the last one first.
+    PDFS = "\
+SELECT object_key, sha256, published_at FROM published_pdfs WHERE inspection_id = $1 ORDER BY published_at DESC, object_key";
+}
+
+/// What a report's public page shows. It contains no personal data.
+#[derive(Clone, Debug)]
+pub struct PublicReport {
+    /// The number.
+    pub report_number: String,
+    /// The time of the publication.
+    pub published_at: DateTime<Utc>,
+    /// The masked plate, also if the organization shows whole plates to partners.
+    pub plate: String,
+    /// The PDF that shows the report's current data; `None` while it is rendered.
+    pub pdf: Option<PublicPdf>,
+    /// The earlier PDFs, the last one first.
+    pub earlier_pdfs: Vec<PublicPdf>,
+}
+
+/// A published PDF.
+#[derive(Clone, Debug)]
+pub struct PublicPdf {
+    /// The SHA-256 of its bytes.
+    pub sha256: Vec<u8>,
+    /// The time at which it was rendered.
+    pub published_at: DateTime<Utc>,
+}
+
+/// Returns the report with a public slug; `None` if there is none, or it is not published at the moment.
+///
+/// # Errors
+/// If the database reports an error.
+pub async fn find(client: &Connection, slug: &str) -> Result<Option<PublicReport>, DbError> {
+    let Some(row) = client.query_opt(FIND, &[&slug]).await? else {
+        return Ok(None);
+    };
+    let id: Uuid = row.try_get("id")?;
+    let Text::<StoredPlate>(plate) = row.try_get("plate")?;
+    let Text::<PiiMode>(mode) = row.try_get("pii_mode")?;
+    let mode = match mode {
+        PiiMode::None => PiiMode::None,
+        PiiMode::Masked | PiiMode::Full => PiiMode::Masked,
+    };
+    let (key, fingerprint): (Option<String>, String) = (row.try_get("pdf_object_key")?, row.try_get("fingerprint")?);
+    let current = key.filter(|key| pdf_key::is_current(key, id, &fingerprint));
+    let mut report = PublicReport {
+        report_number: row.try_get("report_number")?,
+        published_at: row.try_get("published_at")?,
+        plate: mode.plate(&plate),
+        pdf: None,
+        earlier_pdfs: Vec::new(),
+    };
+    for row in client.query(PDFS, &[&id]).await? {
+        let pdf = PublicPdf {
+            sha256: row.try_get("sha256")?,
+            published_at: row.try_get("published_at")?,
+        };
+        match current == Some(row.try_get::<_, String>("object_key")?) {
+            true => report.pdf = Some(pdf),
+            false => report.earlier_pdfs.push(pdf),
+        }
+    }
+    Ok(Some(report))
+}
