@@ -104,7 +104,7 @@ Examples:
   PARTNER_API_DATABASE_URL=postgresql://api@db.internal/partner partner-api migrate
   partner-api migrate --dry-run    print the pending migrations
   partner-api migrate --status     list the migrations
-  partner-api migrate --roles      as a superuser: create the database roles, so that the service does not own its tables";
+  partner-api migrate --roles      as a superuser: create the database roles of the service and the operators";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

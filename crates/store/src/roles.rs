@@ -68,6 +68,9 @@ pub const TABLES: &[Access] = &[
     ("vehicles", "SIU", "SIU"),
 ];
 
+/// The privileges on a table that are compared.
+const ON_A_TABLE: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "TRIGGER"];
+
 /// The functions that run with the owner's rights. Both roles may call them; nobody else may.
 const FUNCTIONS: [&str; 2] = ["create_partition(text, bigint)", "drop_partition(text, bigint)"];
 
@@ -256,10 +259,10 @@ SELECT u.rolname::text AS name, u.rolsuper AS is_superuser,
               AND pg_has_role(u.oid, oid, 'MEMBER'))], NULL) AS excess,
        has_database_privilege(current_database(), 'TEMPORARY') AS may_create_temporary_tables
 FROM pg_roles u WHERE u.rolname = current_user";
-    /// The privileges of the current user on the tables and views.
+    /// Which of the privileges `$1` the current user has on the tables and views.
     ON_TABLES = "\
 SELECT c.relname::text AS name, ARRAY(
-           SELECT privilege FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER']) AS privilege
+           SELECT privilege FROM unnest($1::text[]) AS privilege
            WHERE has_table_privilege(c.oid, privilege)) AS privileges
 FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition";
     /// The functions and sequences that the current user may not use.
@@ -334,7 +337,7 @@ pub async fn rights(connection: &Connection) -> Result<Rights, DbError> {
         _ => {}
     }
     let mut held = BTreeMap::new();
-    for row in connection.query(ON_TABLES, &[]).await? {
+    for row in connection.query(ON_TABLES, &[&ON_A_TABLE.as_slice()]).await? {
         let privileges: Vec<String> = row.try_get("privileges")?;
         held.insert(row.try_get::<_, String>("name")?, BTreeSet::from_iter(privileges));
     }
