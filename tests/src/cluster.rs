@@ -4,13 +4,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, Pid, access};
-use partner_api_store::{migrate::migrate, pool};
+use partner_api_signing::Environment;
+use partner_api_store::connection::Connection;
+use partner_api_store::deployment::{self, Configured};
+use partner_api_store::pool::PoolSettings;
+use partner_api_store::{migrate::migrate, pool, roles};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, Config, NoTls};
@@ -26,6 +31,15 @@ const SCHEMA: &str = "template_schema";
 
 /// The database that holds the schema and the fixture data.
 const WITH_FIXTURE: &str = "template_fixture";
+
+/// The owner of the tables in the databases of tests.
+pub const OWNER: &str = "template_schema_owner";
+
+/// The user with the service's rights in the databases of tests.
+pub const SERVER: &str = "test_server";
+
+/// The user with the operators' rights in the databases of tests.
+pub const OPERATOR: &str = "test_operator";
 
 /// The prefix of cluster folders; the rest is the ID of their process.
 const FOLDER_PREFIX: &str = "partner-api-tests-";
@@ -60,7 +74,10 @@ impl Cluster {
             ..Options::of("partner-api")
         };
         let postgres = EmbeddedPostgres::start(&folder, options).await?;
-        migrate(&postgres.create_database(SCHEMA).await?).await.unwrap();
+        let schema = postgres.create_database(SCHEMA).await?;
+        migrate(&schema).await.unwrap();
+        claim(&schema, Environment::Test).await;
+        create_users(&schema).await;
         let with_fixture = postgres.create_database_from(WITH_FIXTURE, SCHEMA).await?;
         in_session(&with_fixture, async |client| {
             fixture::fill(client).await;
@@ -101,6 +118,24 @@ impl Drop for Cluster {
         self.postgres = None;
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Makes the database one of an environment.
+pub async fn claim(config: &Config, environment: Environment) {
+    let pool = pool::pool(config.clone(), &PoolSettings::default()).unwrap();
+    let connection = Connection::take(&pool, Duration::from_secs(30)).await.unwrap();
+    let configured = Configured { environment, id: None };
+    deployment::claim(&connection, configured).await.unwrap();
+}
+
+/// Creates the roles of the template, whose privileges its copies include, and [`SERVER`] and [`OPERATOR`].
+async fn create_users(template: &Config) {
+    let roles = roles::create(template).await.unwrap();
+    let users = format!(
+        "CREATE ROLE {SERVER} LOGIN IN ROLE {}; CREATE ROLE {OPERATOR} LOGIN IN ROLE {}",
+        roles.server, roles.operator
+    );
+    in_session(template, async |client| client.batch_execute(&users).await.unwrap()).await;
 }
 
 /// Runs `work` in a session and waits for the end of the session, because a template with a session cannot be copied.

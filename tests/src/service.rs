@@ -85,6 +85,11 @@ impl Service {
         folder: Arc<tempfile::TempDir>,
         options: Options,
     ) -> Self {
+        // In a database of the harness, the service has only the rights of its role.
+        let its_config = match &database {
+            Some(_) => config.clone().user(cluster::SERVER).clone(),
+            None => config.clone(),
+        };
         let objects = folder.path().to_owned();
         let master_key = options.master_key;
         let link_key = master_key.derive(purpose::LINKS);
@@ -92,7 +97,7 @@ impl Service {
             size,
             ..PoolSettings::default()
         };
-        let pool = pool::pool(config.clone(), &few(6)).unwrap();
+        let pool = pool::pool(its_config.clone(), &few(6)).unwrap();
         let trusted_proxies = options.trusted_proxies.clone();
         let parts = ServerParts {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
@@ -102,11 +107,11 @@ impl Service {
             tls: options.tls,
             environment: options.environment,
             pool: pool.clone(),
-            admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
-            recorder_pool: pool::pool(config.clone(), &recorder::pool_settings(&few(4))).unwrap(),
-            database: config.clone(),
+            admission_pool: pool::pool(its_config.clone(), &few(3)).unwrap(),
+            recorder_pool: pool::pool(its_config.clone(), &recorder::pool_settings(&few(4))).unwrap(),
+            database: its_config.clone(),
             request_log: Some((
-                pool::pool(config.clone(), &request_log::pool_settings(&few(2))).unwrap(),
+                pool::pool(its_config.clone(), &request_log::pool_settings(&few(2))).unwrap(),
                 options.request_log_days,
             )),
             standbys: options.standbys,

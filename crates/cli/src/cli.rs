@@ -58,6 +58,9 @@ pub struct MigrateArgs {
     /// List the migrations and when they were applied
     #[arg(long, conflicts_with = "dry_run")]
     pub status: bool,
+    /// Also create the database roles of the owner, the service and the operators, and give each exactly its privileges
+    #[arg(long, conflicts_with_all = ["dry_run", "status"])]
+    pub roles: bool,
     /// With --status: print JSON instead of a table
     #[arg(long, requires = "status")]
     pub json: bool,
@@ -100,7 +103,8 @@ Migrations are safe on a live system: replicas of the previous version continue 
 Examples:
   PARTNER_API_DATABASE_URL=postgresql://api@db.internal/partner partner-api migrate
   partner-api migrate --dry-run    print the pending migrations
-  partner-api migrate --status     list the migrations";
+  partner-api migrate --status     list the migrations
+  partner-api migrate --roles      as a superuser: create the database roles of the service and the operators";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -8,10 +8,11 @@ mod site;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
-use partner_api::config::{Config, ServeArgs};
+use partner_api::config::{Config, ConfigError, ServeArgs};
 use partner_api::logging;
-use partner_api::startup::{Extensions, OpenDatabase, StopSignals, serve};
+use partner_api::startup::{Extensions, OpenDatabase, StartupError, StopSignals, serve};
 use partner_api_gateway::pages::Pages;
+use partner_api_store::secrets::MasterKeyError;
 use partner_api_terminal::manual;
 
 use cli::{Cli, Command};
@@ -43,9 +44,19 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(if is_configuration(&error) { 2 } else { 1 })
         }
     }
+}
+
+/// Returns whether the configuration must be corrected. Supervisors do not restart a service that exits with 2.
+fn is_configuration(error: &Failure) -> bool {
+    let startup = error.downcast_ref::<StartupError>();
+    let master_key = error.downcast_ref::<MasterKeyError>();
+    error.is::<ConfigError>()
+        || error.is::<logging::LoggingError>()
+        || startup.is_some_and(StartupError::is_configuration)
+        || master_key.is_some_and(MasterKeyError::is_configuration)
 }
 
 /// The pages served beside the API.

@@ -6,6 +6,7 @@ use partner_api::config::Config;
 use partner_api::logging;
 use partner_api::startup::{CommandDatabase, OpenDatabase};
 use partner_api_store::migrate::{Migration, status};
+use partner_api_store::roles::{self, Roles};
 use partner_api_terminal::output::{Output, Row};
 use serde::Serialize;
 
@@ -43,8 +44,31 @@ pub(crate) async fn run(args: &MigrateArgs) -> Result<ExitCode, Failure> {
         [] => println!("The schema is up to date."),
         applied => applied.iter().for_each(|migration| println!("applied {migration}")),
     }
+    let roles = match args.roles {
+        true => roles::create(&database.target).await.map(Some),
+        false => Ok(None),
+    };
+    let deployment = database.deployment;
     database.close().await;
+    if let Some(roles) = roles? {
+        print_roles(&roles);
+    }
+    println!("The database belongs to {deployment}.");
     Ok(ExitCode::SUCCESS)
+}
+
+fn print_roles(roles: &Roles) {
+    let Roles {
+        owner,
+        server,
+        operator,
+    } = roles;
+    println!(
+        "The role {owner} owns the schema. Create users with SQL such as:
+  CREATE ROLE NAME LOGIN PASSWORD '...' IN ROLE \"{server}\";     for partner-api serve
+  CREATE ROLE NAME LOGIN PASSWORD '...' IN ROLE \"{operator}\";   for each operator
+  CREATE ROLE NAME LOGIN PASSWORD '...' IN ROLE \"{owner}\";      for partner-api migrate"
+    );
 }
 
 fn print(migrations: Vec<Migration>, args: &MigrateArgs) -> Result<ExitCode, Failure> {

@@ -67,8 +67,8 @@ pub enum Failure {
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0  success, including when there was nothing to do
-  1  failure of the database, the configuration or a file; see the message
-  2  invalid argument, option or line of a file
+  1  failure of the database or a file; see the message
+  2  invalid argument, option, configuration or line of a file
   3  not found
   4  forbidden by a rule";
 
@@ -76,11 +76,12 @@ impl Failure {
     /// Returns the exit code, as listed in [`EXIT_CODES`].
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::InvalidLines(_) => 2,
+            Self::Usage(_) | Self::InvalidLines(_) | Self::Config(_) => 2,
+            Self::Startup(error) if error.is_configuration() => 2,
+            Self::MasterKey(error) if error.is_configuration() => 2,
             Self::NotFound { .. } => 3,
             Self::Rejected(_) => 4,
-            Self::Config(_)
-            | Self::Startup(_)
+            Self::Startup(_)
             | Self::MasterKey(_)
             | Self::Dedicated(_)
             | Self::Stopped(_)

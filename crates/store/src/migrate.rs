@@ -10,6 +10,7 @@ use thiserror::Error;
 use tokio_postgres::{Client, Config};
 
 use super::pool::{self, DedicatedError};
+use super::roles::{self, RolesError};
 
 mod embedded {
     refinery::embed_migrations!("../../migrations");
@@ -20,7 +21,13 @@ const LOCK: i64 = 0x70_6172_746e_6572;
 
 // These statements are not registered, because the history table belongs to refinery and not to the schema.
 const HISTORY_EXISTS: &str = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
-const HISTORY: &str = "SELECT version, name, applied_on FROM refinery_schema_history";
+const HISTORY: &str = "SELECT version, name, applied_on, checksum FROM refinery_schema_history";
+
+/// The owner of the schema, if it is not the role of this session, and whether this session may act as the owner.
+const OWNER: &str = "\
+SELECT r.rolname::text AS owner, pg_has_role(current_user, r.oid, 'MEMBER') AS is_member
+FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
+WHERE c.oid = to_regclass('refinery_schema_history') AND r.rolname <> current_user";
 
 /// An error while migrating or checking the schema.
 #[derive(Debug, Error)]
@@ -68,6 +75,21 @@ pub enum MigrateError {
     /// The schema lacks migrations, and this command does not apply them.
     #[error("the database's schema is older than this program; migrate it with: partner-api migrate (missing: {})", .0.join(", "))]
     Behind(Vec<String>),
+    /// The schema lacks migrations, and this role may not apply them.
+    #[error(
+        "the database's schema is older than this program, and only the role `{owner}` may change it; migrate it as a member of \
+         that role with: partner-api migrate (missing: {})",
+        .missing.join(", ")
+    )]
+    NotOwner {
+        /// The role that owns the schema.
+        owner: String,
+        /// The missing migrations.
+        missing: Vec<String>,
+    },
+    /// A role could not be created, or could not be given its privileges.
+    #[error(transparent)]
+    Roles(#[from] RolesError),
     /// A migration failed and was rolled back. Earlier migrations remain applied.
     #[error("failed to apply a migration: {}", causes(.0))]
     Failed(refinery::Error),
@@ -91,11 +113,13 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
 /// The application name of the sessions that run migrations.
 const SESSION: &str = "partner-api migrations";
 
-/// Applies the missing migrations and returns their names, in order. Of several concurrent callers one applies them; the
-/// others wait up to [`LOCK_WAIT`] and find nothing to do.
+/// Applies the missing migrations as the owner of the schema, and returns their names, in order. Of several concurrent callers
+/// one applies them; the others wait up to [`LOCK_WAIT`] and find nothing to do. A role that may not act as the owner only checks
+/// that none is missing.
 ///
 /// # Errors
-/// If the database cannot be reached, is newer than this binary, or rejects a migration, or if another session holds the lock.
+/// If the database cannot be reached, is newer than this binary, or rejects a migration, if another session holds the lock, or if
+/// a migration is missing and the role may not apply it.
 pub async fn migrate(config: &Config) -> Result<Vec<String>, MigrateError> {
     migrate_within(config, LOCK_WAIT).await
 }
@@ -145,9 +169,30 @@ async fn lock(client: &Client, wait: Duration) -> Result<(), MigrateError> {
 
 async fn run(config: &Config, runner: &Runner, wait: Duration) -> Result<Vec<String>, MigrateError> {
     let mut client = pool::dedicated(config, SESSION).await?;
+    if let Some(row) = client.query_opt(OWNER, &[]).await.map_err(MigrateError::History)? {
+        let owner: String = row.try_get("owner").map_err(MigrateError::History)?;
+        if !row.try_get("is_member").map_err(MigrateError::History)? {
+            let missing = missing(known(&client).await?);
+            return match missing.is_empty() {
+                true => Ok(Vec::new()),
+                false => Err(MigrateError::NotOwner { owner, missing }),
+            };
+        }
+        let act_as_owner = format!("SET ROLE {}", roles::quoted(&owner));
+        client
+            .batch_execute(&act_as_owner)
+            .await
+            .map_err(MigrateError::History)?;
+    }
     // The end of the session also releases the lock, so a killed replica does not block others.
     lock(&client, wait).await?;
     let outcome = runner.run_async(&mut client).await;
+    if outcome
+        .as_ref()
+        .is_ok_and(|report| !report.applied_migrations().is_empty())
+    {
+        roles::grant_if_created(&client).await?;
+    }
     let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     let report = outcome.map_err(|error| classify(error, runner))?;
     unlocked.map_err(MigrateError::Lock)?;
@@ -171,8 +216,12 @@ pub struct Migration {
 /// # Errors
 /// If the database cannot be reached, or is newer than this binary.
 pub async fn status(config: &Config) -> Result<Vec<Migration>, MigrateError> {
-    let runner = embedded::migrations::runner();
     let client = pool::dedicated(config, SESSION).await?;
+    known(&client).await
+}
+
+async fn known(client: &Client) -> Result<Vec<Migration>, MigrateError> {
+    let runner = embedded::migrations::runner();
     let rows = client.query(HISTORY_EXISTS, &[]).await.map_err(MigrateError::History)?;
     let mut applied = BTreeMap::new();
     if rows.first().is_some_and(|row| row.get(0)) {
@@ -180,23 +229,30 @@ pub async fn status(config: &Config) -> Result<Vec<Migration>, MigrateError> {
             let version: i32 = row.try_get("version").map_err(MigrateError::History)?;
             let name: String = row.try_get("name").map_err(MigrateError::History)?;
             let applied_on: String = row.try_get("applied_on").map_err(MigrateError::History)?;
-            applied.insert(version, (name, applied_on));
+            let checksum: String = row.try_get("checksum").map_err(MigrateError::History)?;
+            applied.insert(version, (name, applied_on, checksum));
         }
     }
     let mut known: Vec<_> = runner.get_migrations().iter().collect();
     known.sort_by_key(|migration| migration.version());
-    let migrations: Vec<_> = known
-        .iter()
-        .map(|migration| Migration {
+    let mut migrations = Vec::new();
+    for migration in known {
+        let found = applied.remove(&migration.version());
+        if let Some((name, _, checksum)) = &found
+            && *checksum != migration.checksum().to_string()
+        {
+            let applied = format!("V{}__{name}", migration.version());
+            return Err(MigrateError::Edited { applied });
+        }
+        migrations.push(Migration {
             name: migration.to_string(),
-            applied_on: applied
-                .remove(&migration.version())
-                .map(|(_, on)| DateTime::parse_from_rfc3339(&on).map_or(DateTime::UNIX_EPOCH, |on| on.to_utc())),
+            applied_on: found
+                .map(|(_, on, _)| DateTime::parse_from_rfc3339(&on).map_or(DateTime::UNIX_EPOCH, |on| on.to_utc())),
             sql: migration.sql().unwrap_or_default().to_owned(),
-        })
-        .collect();
+        });
+    }
     match applied.pop_last() {
-        Some((version, (name, _))) => Err(MigrateError::DatabaseNewer {
+        Some((version, (name, ..))) => Err(MigrateError::DatabaseNewer {
             found: format!("V{version}__{name}"),
             known: migrations
                 .last()
@@ -211,16 +267,19 @@ pub async fn status(config: &Config) -> Result<Vec<Migration>, MigrateError> {
 /// # Errors
 /// If a migration is missing.
 pub fn ensure_current(migrations: Vec<Migration>) -> Result<(), MigrateError> {
-    let missing: Vec<_> = migrations
-        .into_iter()
-        .filter(|migration| migration.applied_on.is_none())
-        .map(|migration| migration.name)
-        .collect();
+    let missing = missing(migrations);
     if missing.is_empty() {
         Ok(())
     } else {
         Err(MigrateError::Behind(missing))
     }
+}
+
+fn missing(migrations: Vec<Migration>) -> Vec<String> {
+    let missing = migrations
+        .into_iter()
+        .filter(|migration| migration.applied_on.is_none());
+    missing.map(|migration| migration.name).collect()
 }
 
 fn names(report: &Report) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! Maintenance of tables that are partitioned by time. Partitions are created ahead and dropped as a whole, by any one replica.
 //!
-//! The database's clock determines the current partition. Maintenance neither waits for requests nor blocks them: a partition is
-//! created as a separate table and then attached, and it is detached concurrently before it is dropped.
+//! The database's clock determines the current partition. Maintenance does not wait for requests, and a request waits for it for
+//! 100 ms at most. It calls two functions of the schema, which run with the rights of the owner of the tables, so that the
+//! service's own role needs no DDL. The functions refuse to drop what is still needed (`migrations/V0002__deployment.sql`).
 
 use std::time::Duration;
 
@@ -17,20 +18,23 @@ const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(45);
 
 statement! {
     /// The tables with the name of a partition, and the digits in the name. `detaching` is null for a table that is not attached,
-    /// and true for one whose detaching was interrupted. That one comes first, because no other partition can be detached until
-    /// it is finished.
+    /// and true for one whose detaching by an earlier version was interrupted.
     PARTITIONS = "\
 SELECT substr(child.relname, length(parent.relname) + 2) AS digits, pg_inherits.inhdetachpending AS detaching
 FROM pg_class child
 JOIN pg_class parent ON parent.oid = to_regclass($1::text) AND parent.relnamespace = child.relnamespace
 LEFT JOIN pg_inherits ON inhrelid = child.oid AND inhparent = parent.oid
 WHERE child.relkind = 'r' AND child.relname ~ ('^' || parent.relname || '_[0-9]+$')
-ORDER BY detaching DESC NULLS LAST, child.relname";
+ORDER BY child.relname";
     /// The number of the current partition. `$1` is the length of a partition in seconds, or null for years.
     NOW = "SELECT CASE WHEN $1::float8 IS NULL THEN extract(year FROM now() AT TIME ZONE 'UTC')::bigint \
            ELSE floor(extract(epoch FROM now())::float8 / $1::float8)::bigint END AS now";
     /// Whether this session acquired the lock for maintenance.
     TRY_LOCK = "SELECT pg_try_advisory_lock($1)";
+    /// Creates a partition.
+    CREATE = "SELECT create_partition($1, $2)";
+    /// Drops a partition; false if a long transaction uses the table.
+    DROP = "SELECT drop_partition($1, $2) AS dropped";
 }
 
 /// Formats the number of a partition as the digits in its name.
@@ -41,12 +45,10 @@ pub type ParseDigits = fn(&str) -> Option<i64>;
 /// The partitions of the answer history: years in UTC, all of which are retained.
 pub const ANSWER_HISTORY: Partitioned = Partitioned {
     table: "inspection_form_answer_history",
-    column: "replaced_at",
     length: None,
     ahead: 1,
     retained: i64::MAX,
     digits: (|year| year.to_string(), |digits| digits.parse().ok()),
-    begins: |year| format!("TIMESTAMPTZ '{year}-01-01 00:00:00+00'"),
     lock: 0x616e_7377_6572,
 };
 
@@ -58,8 +60,6 @@ pub const ANSWER_HISTORY_INTERVAL: Duration = Duration::from_secs(3600);
 pub struct Partitioned {
     /// The name of the table. The name of a partition is this name, `_`, and digits.
     pub table: &'static str,
-    /// The column by which the table is partitioned.
-    pub column: &'static str,
     /// The period of one partition; if it is `None`, partition `n` is the year `n`.
     pub length: Option<Duration>,
     /// The number of partitions that are created ahead of the current one.
@@ -68,8 +68,6 @@ pub struct Partitioned {
     pub retained: i64,
     /// Conversions between the number of a partition and the digits in its name.
     pub digits: (FormatDigits, ParseDigits),
-    /// Returns the start of a partition as an SQL expression. It ends where the next one begins.
-    pub begins: fn(i64) -> String,
     /// The advisory lock for maintenance.
     pub lock: i64,
 }
@@ -124,7 +122,7 @@ impl Partitioned {
         // The session lock must not return to the pool, so the connection is always closed.
         #[expect(
             clippy::disallowed_methods,
-            reason = "the statements that create partitions are composed and not registered"
+            reason = "a `Connection` would return to the pool with the session's lock"
         )]
         let client = Object::take(pool.get().await?);
         tokio::time::timeout(MAINTENANCE_TIMEOUT, self.maintain_locked(&client))
@@ -133,9 +131,7 @@ impl Partitioned {
     }
 
     async fn maintain_locked(&self, client: &ClientWrapper) -> Result<(), DbError> {
-        client
-            .batch_execute("SET statement_timeout = '30s'; SET lock_timeout = '5s'")
-            .await?;
+        client.batch_execute("SET statement_timeout = '30s'").await?;
         let locked: bool = client.query_one(TRY_LOCK.sql(), &[&self.lock]).await?.try_get(0)?;
         if !locked {
             return Ok(());
@@ -143,41 +139,25 @@ impl Partitioned {
         let (now, existing) = self.partitions(client).await?;
         for number in now..=now + self.ahead {
             if !existing.contains(&(number, Some(false))) {
-                client.batch_execute(&self.creation(number)).await?;
+                client.execute(CREATE.sql(), &[&self.table, &number]).await?;
                 tracing::debug!(table = self.table, number, "created a partition");
             }
         }
-        for (number, detaching) in existing.into_iter().filter(|(number, _)| *number < now - self.retained) {
-            let (table, name) = (self.table, self.name(number));
-            // Detaching waits for all transactions that use the table, such as a backup. If it fails at the lock timeout,
-            // the next round has to finalize it.
-            if let Some(is_interrupted) = detaching {
-                let mode = if is_interrupted { "FINALIZE" } else { "CONCURRENTLY" };
-                client
-                    .batch_execute(&format!("ALTER TABLE {table} DETACH PARTITION {name} {mode}"))
-                    .await?;
+        for (number, _) in existing.into_iter().filter(|(number, _)| *number < now - self.retained) {
+            let row = client.query_one(DROP.sql(), &[&self.table, &number]).await?;
+            if row.try_get("dropped")? {
+                tracing::debug!(table = self.table, number, "dropped a partition");
+            } else {
+                // A transaction uses the table, such as that of a backup. The next round tries again.
+                tracing::debug!(table = self.table, number, "an expired partition is in use");
+                break;
             }
-            client.batch_execute(&format!("DROP TABLE {name}")).await?;
-            tracing::debug!(table = self.table, number, "dropped a partition");
         }
         Ok(())
     }
 
     fn name(&self, number: i64) -> String {
         format!("{}_{}", self.table, (self.digits.0)(number))
-    }
-
-    /// Returns the SQL that creates a partition.
-    fn creation(&self, number: i64) -> String {
-        let Partitioned { table, column, .. } = self;
-        let (name, from, to) = (self.name(number), (self.begins)(number), (self.begins)(number + 1));
-        format!(
-            "DROP TABLE IF EXISTS {name};
-             CREATE TABLE {name} (LIKE {table} INCLUDING ALL,
-                 CONSTRAINT in_partition CHECK ({column} >= {from} AND {column} < {to}));
-             ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({from}) TO ({to});
-             ALTER TABLE {name} DROP CONSTRAINT in_partition;"
-        )
     }
 
     /// Returns the number of the current partition, and the existing partitions.

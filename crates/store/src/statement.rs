@@ -7,7 +7,7 @@
 //! These statements are not registered, and tests execute all of them:
 //!
 //! - the migrations
-//! - the DDL of partitions (`partitions`), on a separate session
+//! - the statements that create the database roles (`roles`), on a separate session
 //! - the commands that begin and end a transaction
 //! - the statements that the operators' `import` and `export` compose from the fields of the data, on separate sessions
 

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use partner_api_store::partitions::Partitioned;
 
-/// The length of a time bucket, and the minimum time for which a nonce is remembered (KEY-6). It is longer
+/// The length of a time bucket, as in the schema's function `partition_range`, and the minimum time for which a nonce is remembered (KEY-6). It is longer
 /// than the 600 s for which a timestamp can be valid (SIG-5), plus the time to process a request.
 pub const BUCKET: Duration = Duration::from_secs(900);
 
@@ -37,14 +37,12 @@ pub const MAINTENANCE: Duration = Duration::from_secs(60);
 /// The partitions of `used_nonces`, one per bucket.
 pub const PARTITIONS: Partitioned = Partitioned {
     table: "used_nonces",
-    column: "bucket",
     length: Some(BUCKET),
     // Maintenance may fail for an hour without harm.
     ahead: 6,
     // The bucket before the previous one is retained in case the database's clock is set back.
     retained: 1,
     digits: (|bucket| bucket.to_string(), |digits| digits.parse().ok()),
-    begins: |bucket| bucket.to_string(),
     lock: 0x6e6f_6e63_6573,
 };
 

@@ -8,6 +8,7 @@ use std::{
 
 use bounded_listener::tls::TlsFiles;
 use partner_api_signing::KeyId;
+use partner_api_store::deployment::Configured;
 use partner_api_store::pool::{self, PoolSettings};
 use partner_api_store::secrets::{Derived, MASTER_KEY_VARIABLE, MasterKey, MasterKeyError};
 use partner_api_store::standby::MIN_LAG_LIMIT;
@@ -193,6 +194,15 @@ impl Config {
         };
         config.check()?;
         Ok(config)
+    }
+
+    /// Returns the deployment that the database must belong to.
+    #[must_use]
+    pub fn deployment(&self) -> Configured {
+        Configured {
+            environment: self.options.environment,
+            id: self.options.deployment,
+        }
     }
 
     /// Returns the pool's settings.

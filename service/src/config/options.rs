@@ -8,6 +8,7 @@ use clap::Args;
 use ipnet::IpNet;
 use partner_api_signing::Environment;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{Hidden, MaybeListen, PublicReportUrl, Span, Switch, sources};
 use crate::logging::LogFormat;
@@ -137,9 +138,12 @@ options! {
         tls_certificate: PathBuf as "FILE", none "none, HTTP without TLS", like "/etc/partner-api/tls.crt";
         /// Private key file of the certificate, in PEM, readable only by its owner
         tls_key: PathBuf as "FILE", none "none, required with --tls-certificate", like "/etc/partner-api/tls.key";
-        /// Environment of this deployment: test or live. Keys of the other environment are rejected
+        /// Environment of this deployment: test or live. Keys of the other environment are rejected, and so is a database of the
+        /// other environment
         #[serde(serialize_with = "sources::environment_to_text", deserialize_with = "sources::environment_from_text")]
         environment: Environment as "test|live", default Environment::Test;
+        /// ID of the deployment that the database must belong to; partner-api doctor prints it
+        deployment: Uuid as "ID", none "none, any database of the environment", like "01939b97-5c00-74ad-a4d9-83e75accf8ea";
         /// Prefix of new key IDs, 1 to 16 characters of a-z and 0-9
         key_prefix: String as "PREFIX", default "vip".to_owned();
         /// File with the master key, 64 hex digits, readable only by its owner. PARTNER_API_MASTER_KEY can hold the key itself

@@ -22,13 +22,11 @@ const NAME_FORMAT: &str = "%Y%m%d";
 pub fn partitions(days: u32) -> Partitioned {
     Partitioned {
         table: "request_log",
-        column: "arrived_at",
         length: Some(DAY),
         // Maintenance may fail for two days without harm.
         ahead: 2,
         retained: i64::from(days),
         digits: (|day| date(day).format(NAME_FORMAT).to_string(), number),
-        begins: |day| date(day).format("TIMESTAMPTZ '%Y-%m-%d 00:00:00+00'").to_string(),
         lock: 0x72_6571_5f6c_6f67,
     }
 }
@@ -71,17 +69,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_partition_is_named_by_its_date_and_begins_at_midnight() {
+    fn a_partition_is_named_by_its_date() {
         let Partitioned {
-            digits: (name, number),
-            begins,
-            ..
+            digits: (name, number), ..
         } = partitions(90);
         for (day, expected) in [(0, "19700101"), (20_779, "20261122"), (11_016, "20000229")] {
             assert_eq!(name(day), expected);
             assert_eq!(number(expected), Some(day));
         }
-        assert_eq!(begins(20_779), "TIMESTAMPTZ '2026-11-22 00:00:00+00'");
         for other in ["", "2026", "20261301", "202611220"] {
             assert_eq!(number(other), None, "{other}");
         }

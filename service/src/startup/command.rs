@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
+use partner_api_store::connection::Connection;
+use partner_api_store::deployment;
 use partner_api_store::migrate;
 use partner_api_store::pool::{PoolSettings, pool};
 
@@ -25,25 +27,32 @@ pub struct CommandDatabase {
 }
 
 impl CommandDatabase {
-    /// Opens the database and checks that its schema matches this program.
+    /// Opens the database and checks that its schema matches this program and that it belongs to the configured deployment.
     ///
     /// # Errors
-    /// If there is no database, or its schema is older or newer.
+    /// If there is no database, its schema is older or newer, or it belongs to another deployment.
     pub async fn open(config: &Config) -> Result<Self, StartupError> {
         let database = Self::open_unchecked(config).await?;
-        match migrate::status(&database.target)
-            .await
-            .and_then(migrate::ensure_current)
-        {
+        match database.check(config).await {
             Ok(()) => Ok(database),
             Err(error) => {
                 database.close().await;
-                Err(StartupError::Schema(error))
+                Err(error)
             }
         }
     }
 
-    /// Opens the database without checking its schema.
+    async fn check(&self, config: &Config) -> Result<(), StartupError> {
+        let migrations = migrate::status(&self.target).await;
+        migrations
+            .and_then(migrate::ensure_current)
+            .map_err(StartupError::Schema)?;
+        let connection = Connection::take(&self.pool, COMMAND_WAIT).await?;
+        deployment::verify(&connection, config.deployment()).await?;
+        Ok(())
+    }
+
+    /// Opens the database without checking its schema and deployment.
     ///
     /// # Errors
     /// If there is no database.

@@ -19,6 +19,7 @@ pub use self::command::CommandDatabase;
 pub use self::signals::StopSignals;
 
 use partner_api_store::connection::Connection;
+use partner_api_store::deployment::{self, Deployment, DeploymentError};
 use partner_api_store::migrate::{MigrateError, migrate};
 use partner_api_store::pacing::Pacer;
 use partner_api_store::pool::{PoolSettings, PoolSetupError, parse_url, pool};
@@ -62,8 +63,11 @@ pub enum StartupError {
     /// The schema does not match this program.
     #[error(transparent)]
     Schema(MigrateError),
-    /// The settings that all replicas share cannot be stored.
-    #[error("failed to store the URL of public reports in the database: {0}")]
+    /// The database belongs to another deployment.
+    #[error(transparent)]
+    Deployment(#[from] DeploymentError),
+    /// The settings that all replicas share cannot be read or stored.
+    #[error("failed to read or store the settings in the database: {0}")]
     Settings(#[from] DbError),
     /// There is no usable master key.
     #[error(transparent)]
@@ -76,13 +80,28 @@ pub enum StartupError {
     Signals(std::io::Error),
 }
 
+impl StartupError {
+    /// Returns whether the configuration must be corrected, so that another attempt does not help.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            #[cfg(not(feature = "embedded-postgres"))]
+            Self::NoDatabase => true,
+            Self::Pool(PoolSetupError::Url(_)) => true,
+            Self::Deployment(error) => error.is_configuration(),
+            Self::MasterKey(error) => error.is_configuration(),
+            _ => false,
+        }
+    }
+}
+
 /// A migrated database with its connection pools.
 #[derive(Debug)]
 pub struct OpenDatabase {
     /// Stopped with [`OpenDatabase::close`].
     cluster: Cluster,
     /// The connection settings.
-    target: tokio_postgres::Config,
+    pub target: tokio_postgres::Config,
     /// Connections for requests.
     pub pool: Pool,
     /// Connections for admission and the keys.
@@ -95,6 +114,8 @@ pub struct OpenDatabase {
     pub standbys: Option<Arc<Standbys>>,
     /// The migrations that were just applied.
     pub applied: Vec<String>,
+    /// The deployment that the database belongs to.
+    pub deployment: Deployment,
 }
 
 /// A migrated database's pools.
@@ -105,6 +126,7 @@ struct Prepared {
     log_pool: Pool,
     standbys: Option<Arc<Standbys>>,
     applied: Vec<String>,
+    deployment: Deployment,
 }
 
 impl OpenDatabase {
@@ -122,6 +144,7 @@ impl OpenDatabase {
                 log_pool,
                 standbys,
                 applied,
+                deployment,
             }) => Ok(OpenDatabase {
                 cluster,
                 target,
@@ -131,6 +154,7 @@ impl OpenDatabase {
                 log_pool,
                 standbys,
                 applied,
+                deployment,
             }),
             Err(error) => {
                 cluster.stop().await;
@@ -140,6 +164,7 @@ impl OpenDatabase {
     }
 
     async fn prepare(config: &Config, target: tokio_postgres::Config) -> Result<Prepared, StartupError> {
+        deployment::check_before_migrating(&target, config.deployment()).await?;
         let applied = migrate(&target).await?;
         let settings = config.pool_settings();
         let admission = PoolSettings {
@@ -158,9 +183,13 @@ impl OpenDatabase {
                 Some(Standbys::new(pool, *read.max_lag))
             }
         };
+        let requests = pool(target.clone(), &settings)?;
+        let connection = Connection::take(&requests, SETTINGS_TIMEOUT).await?;
+        let deployment = deployment::claim(&connection, config.deployment()).await?;
         Ok(Prepared {
             standbys,
-            pool: pool(target.clone(), &settings)?,
+            deployment,
+            pool: requests,
             admission_pool: pool(target.clone(), &admission)?,
             recorder_pool: pool(target.clone(), &recorder::pool_settings(&settings))?,
             log_pool: pool(target, &request_log::pool_settings(&settings))?,
@@ -179,6 +208,19 @@ impl OpenDatabase {
         }
         self.cluster.stop().await;
     }
+}
+
+/// Returns the maximum number of connections of a replica to the primary.
+#[must_use]
+pub fn connections_of_replica(config: &Config) -> usize {
+    /// The session that listens for changes of keys and grants.
+    const NOTIFICATIONS: usize = 1;
+    let settings = config.pool_settings();
+    let log = match config.options.request_log {
+        Switch::On => request_log::pool_settings(&settings).size,
+        Switch::Off => 0,
+    };
+    settings.size + ADMISSION_POOL_SIZE + recorder::pool_settings(&settings).size + log + NOTIFICATIONS
 }
 
 /// The pages and routes that are served in addition to the API.

@@ -11,6 +11,7 @@ mod locks;
 mod measurements;
 mod migrations;
 mod reports;
+mod roles;
 mod rolling;
 mod sandbox;
 mod scaling;

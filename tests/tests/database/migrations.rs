@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use partner_api_store::connection::Connection;
 use partner_api_store::migrate::{MigrateError, migrate, migrate_within};
 use partner_api_store::partitions::ANSWER_HISTORY;
 use partner_api_store::pool::{PoolSettings, pool};
+use partner_api_store::schema;
 use partner_api_tests::cluster::{self, Database};
 
 #[tokio::test]
@@ -116,4 +118,20 @@ async fn a_start_names_the_session_that_holds_the_migration_lock_and_gives_up() 
     );
     released.unwrap();
     assert_eq!(migrated.unwrap(), Vec::<String>::new());
+}
+
+/// `RECORD=1` writes the file.
+#[tokio::test]
+async fn the_list_of_the_schemas_objects_is_complete() {
+    let database = Database::without_rows().await;
+    let pool = pool(database.config(), &PoolSettings::default()).unwrap();
+    let connection = Connection::take(&pool, Duration::from_secs(10)).await.unwrap();
+    let objects = schema::objects(&connection).await.unwrap();
+    let text: String = objects.iter().map(|object| format!("{object}\n")).collect();
+    if std::env::var_os("RECORD").is_some() {
+        std::fs::write("../crates/store/src/schema.txt", &text).unwrap();
+    } else {
+        assert_eq!(schema::EXPECTED, text, "RECORD=1 updates crates/store/src/schema.txt");
+    }
+    assert_eq!(schema::missing(&connection).await.unwrap(), [""; 0]);
 }

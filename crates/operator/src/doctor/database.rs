@@ -7,8 +7,9 @@ use partner_api::replicas;
 use partner_api::request_log;
 use partner_api::startup::CommandDatabase;
 use partner_api_store::connection::Connection;
-use partner_api_store::migrate;
+use partner_api_store::migrate::{self, MigrateError};
 
+use super::access;
 use super::{CLOCK_FAILURE_SKEW, CLOCK_WARNING_SKEW, Checks, DATABASE_TIMEOUT};
 use crate::failure::Failure;
 
@@ -16,6 +17,7 @@ partner_api_store::statement! {
     CLOCK = "SELECT clock_timestamp() AS now";
     SETTINGS = "SELECT current_setting('server_version') AS version, current_setting('fsync')::boolean AS fsync, \
                   current_setting('full_page_writes')::boolean AS full_page_writes, \
+                  current_setting('default_transaction_read_only')::boolean AS is_read_only, \
                   pg_is_in_recovery() AS is_standby";
     ENCRYPTED = "SELECT key_id, secret_nonce, secret_ciphertext FROM api_keys \
               WHERE environment = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY key_id";
@@ -38,11 +40,25 @@ pub(super) async fn run(config: &Config, database: &CommandDatabase, checks: &mu
     {
         Ok(()) => checks.ok("migrations", "all applied"),
         Err(error) => {
-            checks.failed("migrations", error.to_string(), "partner-api migrate");
+            let next = match &error {
+                MigrateError::DatabaseNewer { .. } => {
+                    "install the version of partner-api that migrated it, or a newer one"
+                }
+                MigrateError::History(_) => "connect as a member of the database's roles (partner-api migrate --roles)",
+                _ => "partner-api migrate",
+            };
+            checks.failed("migrations", error.to_string(), next);
+            if matches!(error, MigrateError::History(_)) {
+                access::role(config, &connection, checks).await?;
+            }
             // The other checks need tables that may not exist yet.
             return Ok(());
         }
     }
+    access::deployment(config, &connection, checks).await?;
+    access::role(config, &connection, checks).await?;
+    access::schema(&connection, checks).await?;
+    access::connections(config, &connection, checks).await?;
     replicas(config, &connection, checks).await?;
     secrets(config, &connection, checks).await?;
     expiring_keys(&connection, checks).await?;
@@ -59,6 +75,9 @@ async fn settings(connection: &Connection, checks: &mut Checks) -> Result<(), Fa
             format!("PostgreSQL {version}, a standby"),
             "connect to the primary",
         );
+    } else if row.try_get("is_read_only")? {
+        let next = "ALTER DATABASE NAME RESET default_transaction_read_only, or ALTER ROLE NAME RESET …";
+        checks.failed("database", format!("PostgreSQL {version}, read-only"), next);
     } else if !row.try_get::<_, bool>("fsync")? || !row.try_get::<_, bool>("full_page_writes")? {
         let next = "set fsync and full_page_writes to on; otherwise a crash loses confirmed data";
         checks.failed(

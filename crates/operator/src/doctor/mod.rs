@@ -1,5 +1,6 @@
 //! `doctor`: checks everything that the service depends on and suggests remedies.
 
+mod access;
 mod database;
 
 use std::time::{Duration, Instant};

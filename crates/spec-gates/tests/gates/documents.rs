@@ -26,7 +26,7 @@ const RULES: [Rule; 12] = [
     (
         "migrations/README.md",
         &["migrations", ""],
-        &["V0002__what_it_does.sql"],
+        &["V0003__what_it_does.sql"],
     ),
     ("deploy/ha/README.md", &["deploy/ha", ""], &[]),
     (
@@ -90,10 +90,12 @@ fn every_command_that_a_document_names_exists() {
 }
 
 #[test]
-fn every_test_in_the_table_of_faults_exists() {
-    let faults = Document::read(&root(), "docs/faults.md").unwrap();
-    let wrong = missing_tests(&root(), &faults).unwrap();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+fn every_test_in_the_tables_of_faults_and_of_security_exists() {
+    for name in ["docs/faults.md", "docs/security.md"] {
+        let document = Document::read(&root(), name).unwrap();
+        let wrong = missing_tests(&root(), &document).unwrap();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }
 
 #[test]

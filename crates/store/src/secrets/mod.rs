@@ -73,6 +73,17 @@ pub enum MasterKeyError {
     Decrypt(String),
 }
 
+impl MasterKeyError {
+    /// Returns whether the configuration must be corrected.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing | Self::Malformed(_) | Self::File { .. } | Self::FilePermissions(_) | Self::KeyId(_)
+        )
+    }
+}
+
 /// Generates a key ID and its secret (KEY-1).
 ///
 /// # Errors

@@ -120,6 +120,7 @@ fn every_option_is_understood_in_all_three_layers() {
         tls_certificate = "/etc/tls.crt"
         tls_key = "/etc/tls.key"
         environment = "live"
+        deployment = "01939b97-5c00-74ad-a4d9-83e75accf8ea"
         key_prefix = "abc"
         master_key_file = "/etc/key"
         other_master_key_file = "/etc/other-key"

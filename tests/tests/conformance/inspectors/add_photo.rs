@@ -188,6 +188,7 @@ async fn objects_of_a_failed_upload_are_deleted_and_photos_in_use_are_kept() {
         )
     };
     let stored = "CREATE TABLE stored AS SELECT object_key FROM orphaned_objects WHERE false;
+        GRANT INSERT ON stored TO PUBLIC;
         CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN INSERT INTO stored VALUES (NEW.object_key); RETURN NEW; END $$;
         CREATE TRIGGER keep BEFORE INSERT ON orphaned_objects FOR EACH ROW EXECUTE FUNCTION keep();";

@@ -80,6 +80,7 @@ async fn replicas_never_render_one_report_at_the_same_time() {
     let replica = service.replica().await;
     let watch = "
         CREATE TABLE seen (what text, report uuid);
+        GRANT INSERT ON seen TO PUBLIC;
         CREATE FUNCTION see_claim() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             INSERT INTO seen VALUES ('claim', NEW.inspection_id); RETURN NULL; END $$;
         CREATE TRIGGER see AFTER UPDATE ON report_renderings FOR EACH ROW

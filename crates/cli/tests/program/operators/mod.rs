@@ -1,6 +1,7 @@
 //! The operators' commands. Each test has its own database.
 
 mod changes;
+mod deployments;
 mod doctor;
 mod export;
 mod failures;

@@ -11,7 +11,10 @@ use serde_json::Value;
 /// The deployment of a test: a database, and a folder with the master key.
 pub struct Deployment {
     pub folder: tempfile::TempDir,
+    /// The connection settings of a superuser.
     pub config: tokio_postgres::Config,
+    /// The user of the commands.
+    pub user: String,
     _database: Option<Database>,
 }
 
@@ -47,14 +50,21 @@ impl From<Output> for Ran {
 }
 
 impl Deployment {
-    /// Creates a deployment with an empty schema.
+    /// Creates a deployment with an empty schema, whose commands have the rights of the operators' role.
     pub async fn new() -> Self {
         Self::of(Database::without_rows().await)
     }
 
-    /// Creates a deployment that owns a database.
+    /// Creates a deployment that owns a database, whose commands have the rights of the operators' role.
     pub fn of(database: Database) -> Self {
-        Self::over(database.config(), Some(database))
+        let mut deployment = Self::over(database.config(), Some(database));
+        deployment.user = cluster::OPERATOR.to_owned();
+        deployment
+    }
+
+    /// Returns the database's URL for a user.
+    pub fn url_of(&self, user: &str) -> String {
+        cluster::url(self.config.clone().user(user))
     }
 
     /// Creates a deployment over a database, which the caller may own.
@@ -65,6 +75,7 @@ impl Deployment {
         fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
         Self {
             folder,
+            user: config.get_user().unwrap().to_owned(),
             config,
             _database: database,
         }
@@ -93,7 +104,7 @@ impl Deployment {
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
         command
             .env("PATH", path)
-            .env("PARTNER_API_DATABASE_URL", cluster::url(&self.config))
+            .env("PARTNER_API_DATABASE_URL", self.url_of(&self.user))
             .env("PARTNER_API_MASTER_KEY_FILE", self.folder.path().join("master.key"))
             // Free ports, because several services run at the same time.
             .env("PARTNER_API_INTERNAL_LISTEN", "127.0.0.1:0")

@@ -167,7 +167,9 @@ async fn follow(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let path = root.join(name);
     let page = fs::read_to_string(&path).unwrap();
-    let deployment = Deployment::new().await;
+    let mut deployment = Deployment::new().await;
+    // The session migrates and creates databases, as a superuser.
+    deployment.user = deployment.config.get_user().unwrap().to_owned();
     // The session begins before the first migration.
     let client = cluster::connect(&deployment.config).await;
     client
