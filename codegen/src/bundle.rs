@@ -9,6 +9,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::error::Problem;
+use crate::naming::numbered;
 use crate::node::escaped;
 use crate::positions::{Foreign, Positions};
 
@@ -182,12 +183,8 @@ impl Bundle<'_> {
             .chars()
             .map(|it| if it.is_alphanumeric() { it } else { '_' })
             .collect();
-        let mut name = usual.clone();
-        let mut count = 1;
-        while self.used_names.contains(&name) {
-            count += 1;
-            name = format!("{usual}{count}");
-        }
+        let is_free = |name: &String| !self.used_names.contains(name);
+        let name = numbered(usual).find(is_free).unwrap_or_default();
         self.used_names.push(name.clone());
         self.next.push((file.clone(), fragment.clone(), name.clone()));
         self.named.insert(key, name.clone());

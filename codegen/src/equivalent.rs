@@ -17,17 +17,33 @@ pub fn simplified(document: &mut Value) {
     });
 }
 
-/// Keeps only the first of `media_types` that a body or a response with several has.
+/// Keeps only the first of `media_types` that a body or a response with several has, by its name or in a range such as
+/// `*/*`. A range with a schema that is not text becomes the media type.
 pub fn choose(document: &mut Value, media_types: &[String]) {
     let plain = |name: &str| name.split(';').next().unwrap_or_default().trim().to_lowercase();
+    let holds = |range: &str, wanted: &str| {
+        let kind = plain(range).strip_suffix("/*").map(|kind| kind.replace('*', ""));
+        kind.is_some_and(|kind| kind.is_empty() || plain(wanted).starts_with(&format!("{kind}/")))
+    };
     places::change(document, |value, _| {
         let Some(content) = value.get_mut("content").and_then(Value::as_object_mut) else {
             return;
         };
-        let position = |wanted: &String| content.keys().position(|name| plain(name) == plain(wanted));
-        if content.len() > 1
-            && let Some(index) = media_types.iter().find_map(position)
-        {
+        let find = |fits: &dyn Fn(&str, &str) -> bool| {
+            let place = |wanted: &String| content.keys().position(|name| fits(name, wanted));
+            media_types.iter().find_map(|wanted| Some((place(wanted)?, wanted)))
+        };
+        let named = find(&|name, wanted| plain(name) == plain(wanted));
+        let Some((index, wanted)) = named.or_else(|| find(&holds)) else {
+            return;
+        };
+        let media = content.values().nth(index).cloned().unwrap_or_default();
+        let is_text = media
+            .get("schema")
+            .is_none_or(|schema| schema.get("type").is_some_and(|ty| ty == "string"));
+        if named.is_none() && !is_text {
+            *content = Map::from_iter([(wanted.clone(), media)]);
+        } else {
             let mut count = 0..;
             content.retain(|_, _| count.next() == Some(index));
         }
@@ -74,6 +90,10 @@ fn take(holder: &mut Value, key: &str) -> Vec<String> {
 fn schema(members: &mut Map<String, Value>) {
     if members.contains_key("$ref") {
         members.retain(|key, _| !is_ignored_beside_a_reference(key));
+        // OpenAPI 3.0 ignores a default here, but it does not change which values are valid.
+        if members.len() == 2 && members.contains_key("default") {
+            openapi_3_1::reference(members);
+        }
         return;
     }
     annotating_parts(members);
@@ -159,8 +179,20 @@ pub fn is_of_another_type(key: &str, ty: &str) -> bool {
     }
 }
 
-/// Removes empty content of a response, and gives JSON without a schema the schema of any value.
+/// Removes empty content of a response, and gives JSON without a schema the schema of any value. A parameter without a
+/// type is text.
 fn content(holder: &mut Map<String, Value>, kind: Kind) {
+    if let (Kind::Parameter, Some(schema)) = (kind, holder.get_mut("schema")) {
+        let untyped = match schema.get("items").is_some() {
+            true => &mut schema["items"],
+            false => schema,
+        };
+        if let Value::Object(members) = untyped
+            && members.keys().all(|key| is_annotation(key))
+        {
+            members.insert("type".into(), "string".into());
+        }
+    }
     let Some(content) = holder.get_mut("content").and_then(Value::as_object_mut) else {
         return;
     };
@@ -183,16 +215,20 @@ fn is_ignored_beside_a_reference(key: &str) -> bool {
         || ANNOTATIONS.contains(&key) && !matters.contains(&key)
 }
 
+/// Whether a keyword is allowed everywhere and restricts nothing.
+pub fn is_annotation(key: &str) -> bool {
+    ANNOTATIONS.contains(&key) || key.starts_with("x-")
+}
+
 /// Moves the annotations of those parts of an `allOf` that have nothing else to the schema itself. The other parts keep
 /// their indexes.
 fn annotating_parts(members: &mut Map<String, Value>) {
     let Some(Value::Array(mut parts)) = members.get_mut("allOf").map(Value::take) else {
         return;
     };
-    let is_annotation = |key: &String| ANNOTATIONS.contains(&key.as_str()) || key.starts_with("x-");
     let before = parts.len();
     for part in parts.iter_mut().filter_map(Value::as_object_mut) {
-        if part.keys().all(is_annotation) {
+        if part.keys().all(|key| is_annotation(key)) {
             for (key, value) in std::mem::take(part) {
                 members.entry(key).or_insert(value);
             }

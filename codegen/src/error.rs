@@ -1,6 +1,6 @@
 //! Errors of the generator.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -83,6 +83,12 @@ impl std::fmt::Display for Place {
 }
 
 impl Problem {
+    /// A function that adds the file or folder to an error of the operating system.
+    pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Problem + use<> {
+        let path = path.to_path_buf();
+        move |source| Problem::Io { path, source }
+    }
+
     /// A [`Problem::Rejected`] that has not been located in the file yet.
     pub fn rejected(pointer: &str, reason: impl Into<String>) -> Self {
         Problem::Rejected {

@@ -1,18 +1,17 @@
 //! Explains what is generated for a place in a document.
 
-use std::fmt::Display;
-
-use codegen_runtime::{ArrayRules, NumberRules, Pattern};
+use codegen_runtime::Format;
 use serde_json::Value;
 use syn::ext::IdentExt;
 
 use crate::emit::{operation_type, rust_text};
+use crate::equivalent::is_rule_of_a_type;
 use crate::error::Problem;
 use crate::load::Document;
 use crate::model::{
-    Api, BodyContent, Field, MapRules, OneWay, Operation, Others, ResponseContent, Shape, StringRules, Tagging, Type,
-    TypeDefinition,
+    Api, BodyContent, Field, OneWay, Operation, Others, ResponseContent, Shape, Tagging, Type, TypeDefinition,
 };
+use crate::node::below;
 use crate::pipeline::model;
 use crate::rejections::{all, skipping};
 
@@ -44,7 +43,7 @@ pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
     let problems = all(document);
     let rejected: Vec<String> = problems
         .iter()
-        .filter(|problem| matches!(problem, Problem::Rejected { pointer: at, .. } if within(at, &pointer) || within(&pointer, at)))
+        .filter(|problem| matches!(problem, Problem::Rejected { pointer: at, .. } if below(at, &pointer).or(below(&pointer, at)).is_some()))
         .map(|problem| format!("rejected: {problem}"))
         .collect();
     let api = match problems.is_empty() {
@@ -84,18 +83,12 @@ fn nothing_there(document: &Document, pointer: &str) -> Problem {
     Problem::rejected("#", reason)
 }
 
-fn within(inner: &str, outer: &str) -> bool {
-    inner
-        .strip_prefix(outer)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// The innermost place enclosing `pointer` for which something is generated, and a description of that.
 fn found(api: &Api, pointer: &str) -> Option<(String, Vec<String>)> {
     let mut best: Option<(String, Vec<String>)> = None;
     let mut consider = |at: &str, lines: &dyn Fn() -> Vec<String>| {
         let nearer = best.as_ref().is_none_or(|(known, _)| at.len() > known.len());
-        if within(pointer, at) && nearer {
+        if below(pointer, at).is_some() && nearer {
             best = Some((at.to_string(), lines()));
         }
     };
@@ -109,22 +102,16 @@ fn found(api: &Api, pointer: &str) -> Option<(String, Vec<String>)> {
         }
     }
     for operation in &api.operations {
-        for (fields, suffix) in [
-            (&operation.path_parameters, "Path"),
-            (&operation.query_parameters, "Query"),
-            (&operation.header_parameters, "Headers"),
-        ] {
+        for (fields, _, suffix) in operation.groups() {
             let owner = operation_type(api, operation, suffix);
             for one in fields {
                 let parameter = one.pointer.strip_suffix("/schema").unwrap_or(&one.pointer);
                 consider(parameter, &|| field(one, &format!("`{owner}`"), api));
             }
         }
-        if let Some(BodyContent::Form(form)) = operation.body.as_ref().map(|body| &body.content) {
-            let owner = operation_type(api, operation, "Form");
-            for one in &form.fields {
-                consider(&one.pointer, &|| field(one, &format!("`{owner}`"), api));
-            }
+        let owner = operation_type(api, operation, "Form");
+        for one in operation.form() {
+            consider(&one.pointer, &|| field(one, &format!("`{owner}`"), api));
         }
         consider(&operation.pointer, &|| function(operation, api));
     }
@@ -152,7 +139,7 @@ fn field(field: &Field, owner: &str, api: &Api) -> Vec<String> {
     if field.one_way == Some(OneWay::Requests) {
         lines.push("sent in requests only; responses omit it".into());
     }
-    lines.extend(rules(&field.ty));
+    lines.extend(rules(&field.schema));
     if let Type::Named(ident) = &field.ty
         && let Some(definition) = api.types.iter().find(|definition| definition.ident == *ident)
     {
@@ -220,7 +207,7 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
         }
         Shape::Newtype(ty) => {
             let mut lines = vec![format!("newtype `types::{ident}` of `{}`", rust_text(ty, false))];
-            lines.extend(rules(ty));
+            lines.extend(rules(&definition.schema));
             lines
         }
     };
@@ -245,14 +232,8 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
         "{} {}: `endpoints::{place}::handle`, which receives",
         operation.method, operation.path
     )];
-    for (fields, name, suffix) in [
-        (&operation.path_parameters, "path", "Path"),
-        (&operation.query_parameters, "query", "Query"),
-        (&operation.header_parameters, "headers", "Headers"),
-    ] {
-        if !fields.is_empty() {
-            lines.push(format!("    {name}: types::{}", operation_type(api, operation, suffix)));
-        }
+    for (_, name, suffix) in operation.groups() {
+        lines.push(format!("    {name}: types::{}", operation_type(api, operation, suffix)));
     }
     if let Some(body) = &operation.body {
         lines.push(match &body.content {
@@ -292,95 +273,32 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
     lines
 }
 
-/// The rules that are checked when a value is read, one per line.
-fn rules(ty: &Type) -> Vec<String> {
-    let of_items = |items: &Type| {
-        rules(items)
-            .into_iter()
-            .map(|rule| format!("each item {rule}"))
-            .collect::<Vec<_>>()
-    };
-    let own = match ty {
-        // Destructured here and below, so that the compiler points out a rule that is not described.
-        Type::String(StringRules {
-            min_length,
-            max_length,
-            pattern,
-            format,
-        }) => vec![
-            plain("minLength", min_length.as_ref()),
-            plain("maxLength", max_length.as_ref()),
-            plain("pattern", pattern.as_ref().map(Pattern::text).as_ref()),
-            format.map(|format| format!("checked: must be {}", format.expected())),
-        ],
-        Type::Integer { rules, .. } => numbers(rules),
-        Type::Number(rules) => numbers(rules),
-        Type::Array { items, rules } => {
-            let ArrayRules {
-                min_items,
-                max_items,
-                unique_items,
-            } = rules;
-            let own = [
-                plain("minItems", min_items.as_ref()),
-                plain("maxItems", max_items.as_ref()),
-                unique_items.then(|| "checked: uniqueItems".to_string()),
-            ];
-            own.into_iter().chain(of_items(items).into_iter().map(Some)).collect()
+/// The rules of a schema, which are checked when a value is read, one per line.
+fn rules(schema: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (key, value) in schema.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "items" | "additionalProperties" => {
+                lines.extend(rules(value).into_iter().map(|rule| format!("each item {rule}")));
+            }
+            "not" => lines.push("checked: not 0".into()),
+            // The Rust type says what other formats mean.
+            "format" => {
+                lines.extend(Format::named(&text(value)).map(|it| format!("checked: must be {}", it.expected())))
+            }
+            "properties" => {}
+            "x-decimal-places" | "x-max-significant-digits" | "x-key-pattern" => lines.push(rule(key, value)),
+            _ if is_rule_of_a_type(key) => lines.push(rule(key, value)),
+            _ => {}
         }
-        Type::Map { values, rules } => {
-            let MapRules {
-                min_properties,
-                max_properties,
-                key_pattern,
-            } = rules;
-            let own = [
-                plain("minProperties", min_properties.as_ref()),
-                plain("maxProperties", max_properties.as_ref()),
-                plain("x-key-pattern", key_pattern.as_ref().map(Pattern::text).as_ref()),
-            ];
-            own.into_iter().chain(of_items(values).into_iter().map(Some)).collect()
-        }
-        Type::Nullable(inner) | Type::Boxed(inner) => return rules(inner),
-        Type::Decimal { places } => vec![Some(format!("checked: at most {places} decimal places"))],
-        Type::ExactNumber { max_significant_digits } => {
-            vec![Some(format!(
-                "checked: at most {max_significant_digits} significant digits"
-            ))]
-        }
-        Type::DateTime
-        | Type::Date
-        | Type::Bytes
-        | Type::Uuid
-        | Type::Boolean
-        | Type::Null
-        | Type::Never
-        | Type::Named(_)
-        | Type::Any => Vec::new(),
-    };
-    own.into_iter().flatten().collect()
+    }
+    lines
 }
 
-fn numbers<T: Display>(rules: &NumberRules<T>) -> Vec<Option<String>> {
-    let bound = |name: &str, bound: &Option<(T, bool)>| {
-        let (value, exclusive) = bound.as_ref()?;
-        let but = if *exclusive { ", exclusive" } else { "" };
-        Some(format!("checked: {name} {value}{but}"))
-    };
-    let NumberRules {
-        minimum,
-        maximum,
-        multiple_of,
-        not_zero,
-    } = rules;
-    vec![
-        bound("minimum", minimum),
-        bound("maximum", maximum),
-        plain("multipleOf", multiple_of.as_ref()),
-        not_zero.then(|| "checked: not 0".to_string()),
-    ]
+fn rule(key: &str, value: &Value) -> String {
+    format!("checked: {key} {}", text(value))
 }
 
-fn plain<T: Display>(name: &str, value: Option<&T>) -> Option<String> {
-    value.map(|value| format!("checked: {name} {value}"))
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 
+use crate::naming::numbered;
 use crate::node::escaped;
 use crate::places::{self, Kind};
 
@@ -103,7 +104,7 @@ fn words(pointer: &str) -> Vec<String> {
 }
 
 /// Adds a component schema, and returns its name.
-fn add(document: &mut Value, proposed: &str, schema: Value) -> String {
+pub fn add(document: &mut Value, proposed: &str, schema: Value) -> String {
     let Some(schemas) = schemas(document) else {
         return proposed.to_string();
     };
@@ -112,12 +113,8 @@ fn add(document: &mut Value, proposed: &str, schema: Value) -> String {
             .keys()
             .any(|known| known.to_upper_camel_case() == name.to_upper_camel_case())
     };
-    let mut name = proposed.to_string();
-    let mut count = 1;
-    while is_taken(&name) {
-        count += 1;
-        name = format!("{proposed}{count}");
-    }
+    let mut names = numbered(proposed.to_string());
+    let name = names.find(|name| !is_taken(name)).unwrap_or_default();
     schemas.insert(name.clone(), schema);
     name
 }

@@ -1,7 +1,7 @@
 //! Generates a Dropshot server and a progenitor client from an OpenAPI document.
 //!
 //! [`load`] reads a document. [`bundle`] adds the parts that are in other files, and [`openapi_3_1`] converts
-//! OpenAPI 3.1 to 3.0. [`equivalent`] and [`hoist`] reduce the document to one form for each meaning. [`structure`]
+//! OpenAPI 3.1 to 3.0. [`equivalent`], [`hoist`] and [`join`] reduce the document to one form for each meaning. [`structure`]
 //! checks that the result is valid OpenAPI 3.0, [`read`] converts it to the [`model`], and [`lint`] checks rules
 //! that involve more than one part of the document. [`emit`] generates the code, and [`output`] compares it with
 //! the files on disk or replaces them. [`rejections`] continues after an error to collect all of them.
@@ -15,6 +15,7 @@ pub mod equivalent;
 pub mod error;
 pub mod explain;
 pub mod hoist;
+pub mod join;
 pub mod lint;
 pub mod literals;
 pub mod load;

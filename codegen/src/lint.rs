@@ -6,8 +6,10 @@ use proc_macro2::Ident;
 
 use crate::emit::Dispatch;
 use crate::error::Problem;
-use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition, close_over};
-use crate::naming::operation_prefix;
+use crate::model::{
+    Api, BodyContent, Field, ListStyle, Operation, Shape, Tagging, TypeDefinition, close_over, closure,
+};
+use crate::naming::{operation_prefix, variables};
 use crate::read::PARAMETER;
 
 /// Returns every reason why the server selected by `dispatch` does not support the document as a whole.
@@ -20,7 +22,6 @@ pub fn check(api: &Api, dispatch: Dispatch) -> Vec<Problem> {
             let reason = format!("`{ident}` is also the Rust name of {at}; rename one");
             found.push(Problem::rejected(&definition.pointer, reason));
         }
-        found.extend(tags_are_text(definition, api).err());
     }
     for definition in &api.types {
         found.extend(finite(definition, &types).err());
@@ -28,32 +29,21 @@ pub fn check(api: &Api, dispatch: Dispatch) -> Vec<Problem> {
     }
     let mut names: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     for operation in &api.operations {
-        let name = operation_prefix(&operation.name);
+        let reject = |reason: String| Problem::rejected(&operation.pointer, reason);
+        let (id, name) = (&operation.id, operation_prefix(&operation.name));
         match names.get(&name) {
-            None => {}
-            Some((id, at)) if *id == operation.id => {
-                let reason = format!("operationId `{id}` is already used at {at}; operation IDs must be unique");
-                found.push(Problem::rejected(&operation.pointer, reason));
-                continue;
+            None => {
+                found.extend(parameters(operation, api).err());
+                names.insert(name, (id, &operation.pointer));
             }
-            Some((id, at)) => {
-                let reason = format!(
-                    "`{}` and `{id}` at {at} have the same Rust name `{name}`; rename one",
-                    operation.id
-                );
-                found.push(Problem::rejected(&operation.pointer, reason));
-                continue;
-            }
+            Some((other, at)) if other == id => found.push(reject(format!(
+                "operationId `{id}` is already used at {at}; operation IDs must be unique"
+            ))),
+            Some((other, at)) => found.push(reject(format!(
+                "`{id}` and `{other}` at {at} have the same Rust name `{name}`; rename one"
+            ))),
         }
-        found.extend(parameters(operation, &types).err());
-        names.insert(name, (&operation.id, &operation.pointer));
-    }
-    for operation in &api.operations {
-        found.extend(
-            segments(&operation.path)
-                .err()
-                .map(|reason| Problem::rejected(&operation.pointer, reason)),
-        );
+        found.extend(segments(&operation.path).err().map(reject));
     }
     match dispatch {
         Dispatch::Dropshot => found.extend(conflicts(&api.operations)),
@@ -76,80 +66,24 @@ fn needs_dropshot(operation: &Operation) -> Option<Problem> {
 
 /// Rejects a type that contains itself other than through an array or a map, because its values would be infinite.
 fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
-    let mut reached = vec![definition];
-    let mut next = 0;
-    while let Some(current) = reached.get(next).copied() {
-        next += 1;
-        for ident in current.held() {
-            if *ident == definition.ident {
-                let reason = format!(
-                    "`{}` contains itself through `{}`; use an array or a map in between",
-                    definition.ident, current.ident
-                );
-                return Err(Problem::rejected(&definition.pointer, reason));
-            }
-            if let Some(other) = types.get(&ident.to_string())
-                && !reached.iter().any(|known| known.ident == other.ident)
-            {
-                reached.push(other);
-            }
+    let held = |ident: &Ident| -> Vec<Ident> {
+        let definition = types.get(&ident.to_string());
+        definition.into_iter().flat_map(|it| it.held().cloned()).collect()
+    };
+    let mut own = definition.held();
+    match own.find(|ident| closure([(*ident).clone()], held).contains(&definition.ident)) {
+        None => Ok(()),
+        Some(through) => {
+            let ident = &definition.ident;
+            let reason = format!("`{ident}` contains itself through `{through}`; use an array or a map in between");
+            Err(Problem::rejected(&definition.pointer, reason))
         }
     }
-    Ok(())
 }
 
-/// Checks that discriminators are strings or string enumerations.
-fn tags_are_text(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
-    let Shape::Union(union) = &definition.shape else {
-        return Ok(());
-    };
-    let find = |ident: &proc_macro2::Ident| api.types.iter().find(|definition| definition.ident == *ident);
-    let Tagging::Member(tag) = &union.tagging else {
-        return Ok(());
-    };
-    for alternative in &union.alternatives {
-        let Some(Type::Named(ident)) = alternative.content.as_ref().map(Type::unboxed) else {
-            continue;
-        };
-        let Some(Shape::Struct(object)) = find(ident).map(|definition| &definition.shape) else {
-            continue;
-        };
-        for field in object.fields.iter().filter(|field| field.name == *tag) {
-            let Type::Named(ident) = &field.ty else { continue };
-            let values = match find(ident).map(|definition| &definition.shape) {
-                Some(Shape::Enum(of)) => &of.variants,
-                _ => {
-                    let reason = "a discriminator must be a string or an enumeration";
-                    return Err(Problem::rejected(&field.pointer, reason));
-                }
-            };
-            let lacks = |value: &&String| !values.iter().any(|known| known.value == **value);
-            if let Some(value) = alternative.values.iter().find(lacks) {
-                let reason = format!("`{value}` identifies this alternative but is not one of the allowed values");
-                return Err(Problem::rejected(&field.pointer, reason));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
-    let all = [
-        &operation.path_parameters,
-        &operation.query_parameters,
-        &operation.header_parameters,
-    ];
-    let form = match operation.body.as_ref().map(|body| &body.content) {
-        Some(BodyContent::Form(form)) => form.fields.as_slice(),
-        _ => &[],
-    };
-    if let Some(field) = form.iter().find(|field| !is_parameter(&field.ty, types)) {
-        let reason = "a member of a form must be a string, a number, a boolean, an enumeration, a `oneOf` of these or \
-                      a list of these";
-        return Err(Problem::rejected(&field.pointer, reason));
-    }
-    for field in all.into_iter().flatten() {
-        if matches!(field.ty, Type::Named(_) | Type::Array { .. }) && !is_parameter(&field.ty, types) {
+fn parameters(operation: &Operation, api: &Api) -> Result<(), Problem> {
+    for field in operation.parameters() {
+        if field.list != Some(ListStyle::Json) && !api.is_text(api.list_items(&field.ty).unwrap_or(&field.ty), true) {
             return Err(Problem::rejected(&field.pointer, PARAMETER));
         }
     }
@@ -163,55 +97,6 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
         }
     }
     Ok(())
-}
-
-/// Whether a parameter can have this type: a scalar, or a list of scalars.
-fn is_parameter(ty: &Type, types: &BTreeMap<String, &TypeDefinition>) -> bool {
-    let text = list_items(ty, types, &mut BTreeSet::new()).unwrap_or(ty);
-    is_text(text, types, &mut BTreeSet::new())
-}
-
-/// The item type, if the type is a list.
-fn list_items<'t>(
-    ty: &'t Type,
-    types: &BTreeMap<String, &'t TypeDefinition>,
-    seen: &mut BTreeSet<Ident>,
-) -> Option<&'t Type> {
-    match ty {
-        Type::Array { items, .. } => Some(items),
-        Type::Named(ident) => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
-            Some(Shape::Newtype(inner)) if seen.insert(ident.clone()) => list_items(inner, types, seen),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Whether a value of this type can be written as the text of a parameter.
-fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, seen: &mut BTreeSet<Ident>) -> bool {
-    match ty {
-        Type::String(_)
-        | Type::Integer { .. }
-        | Type::Number(_)
-        | Type::Boolean
-        | Type::Date
-        | Type::DateTime
-        | Type::Uuid => true,
-        // A type that was visited before is checked there. Types that contain themselves are rejected elsewhere.
-        Type::Named(ident) if !seen.insert(ident.clone()) => true,
-        Type::Named(ident) => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
-            Some(Shape::Enum(_)) => true,
-            Some(Shape::Newtype(ty)) => is_text(ty, types, seen),
-            Some(Shape::Union(union)) => {
-                let mut is_text = |content: &Option<Type>| content.as_ref().is_some_and(|ty| is_text(ty, types, seen));
-                // Dropshot accepts scalars in a `oneOf` but not in an `anyOf`.
-                union.tagging == (Tagging::Value { exclusive: true })
-                    && union.alternatives.iter().all(|it| is_text(&it.content))
-            }
-            _ => false,
-        },
-        _ => false,
-    }
 }
 
 /// Rejects an untagged union that contains itself, because trying its alternatives would take twice as long for every
@@ -244,23 +129,38 @@ fn segments(path: &str) -> Result<Vec<&str>, String> {
         return Err("a path must begin with a slash".into());
     };
     let inside = inside.strip_suffix('/').unwrap_or(inside);
-    let all: Vec<&str> = inside.split('/').filter(|_| !inside.is_empty()).collect();
-    for (index, segment) in all.iter().enumerate() {
-        let variable = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        match variable {
-            Some("") => return Err("a path variable must have a name".into()),
-            Some(name) if all[..index].contains(segment) => {
+    let names: Vec<&str> = variables(path).collect();
+    for (index, name) in names.iter().enumerate() {
+        match *name {
+            "" => return Err("a path variable must have a name".into()),
+            name if names[..index].contains(&name) => {
                 return Err(format!("the path contains `{{{name}}}` twice; rename one"));
             }
-            Some(name) if !name.contains(['{', '}', ':']) => {}
-            None if segment.is_empty() => {
-                return Err("a path must not have empty segments; remove one of the slashes".into());
-            }
-            None if !segment.contains(['{', '}']) => {}
-            _ => return Err(format!("`{segment}`: a path variable must be a whole segment")),
+            _ => {}
+        }
+    }
+    let all: Vec<&str> = inside.split('/').filter(|_| !inside.is_empty()).collect();
+    for segment in &all {
+        // What is left without its variables is literal.
+        let literal = variables(segment).fold((*segment).to_string(), |rest, name| {
+            rest.replace(&format!("{{{name}}}"), "")
+        });
+        if segment.is_empty() {
+            return Err("a path must not have empty segments; remove one of the slashes".into());
+        }
+        if literal.contains(['{', '}']) || segment.contains("}{") || names.iter().any(|name| name.contains(['{', ':']))
+        {
+            return Err(format!(
+                "`{segment}`: variables must be in braces, with a literal between two of them"
+            ));
         }
     }
     Ok(all)
+}
+
+/// Whether a variable is only a part of a segment.
+pub fn is_partial(segment: &str) -> bool {
+    segment.contains('{') && !(segment.rfind('{') == Some(0) && segment.ends_with('}'))
 }
 
 /// Returns the paths on which Dropshot's router would panic. The router ignores a slash at the end.
@@ -278,6 +178,13 @@ pub fn conflicts(operations: &[Operation]) -> Vec<Problem> {
         let mut conflict = None;
         for segment in segments {
             match places.get(&parent) {
+                _ if is_partial(segment) => {
+                    conflict = Some(reject(format!(
+                        "`{segment}`: Dropshot's router supports a variable only as a whole segment; generate with \
+                         `--dispatch calls` and serve with another router, or change the path"
+                    )));
+                    break;
+                }
                 Some((there, other)) if *there != segment && (segment.starts_with('{') || there.starts_with('{')) => {
                     conflict = Some(reject(format!(
                         "Dropshot's router cannot have `{segment}` here and `{there}` in the same place of the path \

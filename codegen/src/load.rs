@@ -9,7 +9,7 @@ use crate::emit::Dispatch;
 use crate::error::Problem;
 use crate::node::Node;
 use crate::positions::{MAX_JSON_DEPTH, Positions, first_deeper_than, too_deep};
-use crate::{bundle, equivalent, hoist, openapi_3_1};
+use crate::{bundle, equivalent, hoist, join, openapi_3_1};
 
 /// An OpenAPI document.
 #[derive(Clone, Debug)]
@@ -40,11 +40,7 @@ impl Document {
 /// # Errors
 /// If the file or one that it refers to cannot be read, is neither YAML nor JSON, or is not OpenAPI 3.0 or 3.1.
 pub fn from_file(path: &Path) -> Result<Document, Problem> {
-    let text = std::fs::read_to_string(path).map_err(|source| Problem::Io {
-        path: path.into(),
-        source,
-    })?;
-    from_text(path, &text)
+    from_text(path, &std::fs::read_to_string(path).map_err(Problem::io(path))?)
 }
 
 /// Reads a document from a string. Messages use `path`, and references to other files are relative to it.
@@ -55,11 +51,7 @@ pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
     let (mut value, mut positions) = parsed(path, text)?;
     version(&value).map_err(|problem| positions.locate(path, problem))?;
     bundle::bundled(path, &mut value, &mut positions, &|file| {
-        let text = std::fs::read_to_string(file).map_err(|source| Problem::Io {
-            path: file.into(),
-            source,
-        })?;
-        parsed(file, &text)
+        parsed(file, &std::fs::read_to_string(file).map_err(Problem::io(file))?)
     })
     .map_err(|problem| positions.locate(path, problem))?;
     if value["openapi"]
@@ -74,6 +66,7 @@ pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
     hoist::parts(&mut value, &mut moved);
     equivalent::simplified(&mut value);
     hoist::bases(&mut value, &mut moved);
+    join::parts(&mut value);
     positions.moved(moved);
     Ok(Document {
         path: path.into(),

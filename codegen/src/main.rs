@@ -7,7 +7,8 @@ mod watch;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
+use dropshot_codegen::emit::Dispatch;
 use dropshot_codegen::{Problem, emit, explain, load, output, rejections, scaffold};
 use report::Progress;
 
@@ -80,26 +81,6 @@ struct Cli {
     command: Option<Command>,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Dispatch {
-    /// Generate `dispatch.rs`, which implements the API trait, for Dropshot's server
-    #[default]
-    Dropshot,
-    /// Generate `calls.rs`, a table of functions that each take a `codegen_runtime::call::Request`, and a `dispatch.rs` that
-    /// implements the API trait with a gateway
-    Calls,
-}
-
-impl From<Dispatch> for emit::Dispatch {
-    fn from(dispatch: Dispatch) -> Self {
-        match dispatch {
-            Dispatch::Dropshot => emit::Dispatch::Dropshot,
-            Dispatch::Calls => emit::Dispatch::Calls,
-        }
-    }
-}
-
 #[derive(Clone, Default, Subcommand)]
 enum Command {
     /// Write the generated files (the default)
@@ -143,10 +124,7 @@ fn main() -> ExitCode {
         Ok(Ok(outcome)) => outcome,
         // The panic hook has already printed the message.
         Ok(Err(_)) => return ExitCode::from(101),
-        Err(source) => Err(Problem::Io {
-            path: "dropshot-codegen".into(),
-            source,
-        }),
+        Err(source) => Err(Problem::io(Path::new("dropshot-codegen"))(source)),
     };
     match outcome {
         Ok(code) => code,
@@ -179,7 +157,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
                 println!("{}", report::line(&problem));
                 return Ok(ExitCode::from(1));
             }
-            loaded => loaded?.with(cli.dispatch.into(), &cli.media_types),
+            loaded => loaded?.with(cli.dispatch, &cli.media_types),
         };
         if let Some(Command::Explain { pointer }) = &cli.command {
             let text = explain::explain(&document, pointer)?;
@@ -240,7 +218,7 @@ fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -
         Some(folder) => scaffold::templates(folder)?,
         None => scaffold::operation_templates(),
     };
-    let mut plan = scaffold::Plan::new(Path::new(""), cli.dispatch.into());
+    let mut plan = scaffold::Plan::new(Path::new(""), cli.dispatch);
     plan.operation(&templates, &api, operation)?;
     progress.done();
     for (path, is_new) in plan.write()? {
@@ -291,7 +269,7 @@ fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check:
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
         progress.step(format!("generating a server with {} operations", api.operations.len()));
-        let files = emit::server(&api, &cli.root, cli.dispatch.into());
+        let files = emit::server(&api, &cli.root, cli.dispatch);
         let files = files.map_err(|problem| match documents {
             [document] => document.positions.locate(&document.path, problem),
             _ => problem,

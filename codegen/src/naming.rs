@@ -23,14 +23,22 @@ pub fn operation_prefix(id: &str) -> String {
     }
 }
 
+/// The name itself, then with the numbers 2, 3 and so on.
+pub fn numbered(name: String) -> impl Iterator<Item = String> {
+    let numbered = name.clone();
+    std::iter::once(name).chain((2..u32::MAX).map(move |count| format!("{numbered}{count}")))
+}
+
+/// The names of the variables in a path.
+pub fn variables(path: &str) -> impl Iterator<Item = &str> {
+    path.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
+}
+
 /// The ID of an operation that declares none: `get_pets_by_id` for `GET /pets/{id}`.
 pub fn unnamed(method: &str, path: &str) -> String {
     let mut id = method.to_string();
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
-        match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-            Some(variable) => id += &format!("_by_{variable}"),
-            None => id += &format!("_{segment}"),
-        }
+        id += &format!("_{}", segment.replace('{', "_by_"));
     }
     id.to_snake_case()
 }
@@ -121,6 +129,7 @@ pub const USED: &[(&str, &str)] = &[
     ("Pattern", "::codegen_runtime::Pattern"),
     ("OptionalForm", "::codegen_runtime::OptionalForm"),
     ("OptionalJsonBody", "::codegen_runtime::OptionalJsonBody"),
+    ("OptionalMultipart", "::codegen_runtime::OptionalMultipart"),
     ("PartialEq", "::std::cmp::PartialEq"),
     ("Path", "::dropshot::Path"),
     ("PlausibleRange", "::codegen_runtime::PlausibleRange"),

@@ -274,6 +274,12 @@ impl<'a> Node<'a> {
     }
 }
 
+/// The rest of a pointer below `around`; `None` if it is elsewhere.
+pub fn below<'p>(pointer: &'p str, around: &str) -> Option<&'p str> {
+    let rest = pointer.strip_prefix(around)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
 /// A member name, escaped for use in a JSON pointer.
 pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

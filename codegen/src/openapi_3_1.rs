@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::equivalent;
+use crate::equivalent::{self, is_annotation};
 use crate::error::Problem;
 use crate::places::{self, Kind};
 
@@ -38,6 +38,9 @@ pub fn converted(document: &mut Value) -> Result<(), Problem> {
         Value::Bool(true) if kind == Kind::Schema => *value = json!({}),
         Value::Bool(false) if kind == Kind::Schema => *value = json!({ "not": {} }),
         Value::Object(members) if kind == Kind::Schema => schema(members),
+        Value::Object(members) if kind == Kind::Operation => {
+            members.entry("responses").or_insert_with(|| json!({}));
+        }
         _ => {}
     });
     Ok(())
@@ -67,7 +70,7 @@ fn schema(members: &mut Map<String, Value>) {
 }
 
 /// Moves a `$ref` that has siblings into an `allOf`. OpenAPI 3.1 applies the siblings; 3.0 ignores them.
-fn reference(members: &mut Map<String, Value>) {
+pub(crate) fn reference(members: &mut Map<String, Value>) {
     if members.len() < 2 {
         return;
     }
@@ -114,9 +117,13 @@ fn types(members: &mut Map<String, Value>) {
     all.retain(|ty| ty != "null" && !ty.is_null());
     let may_be_null = all.len() < before;
     let is_of_object = |key: &str| ["properties", "required", "additionalProperties"].contains(&key);
-    let has_other_keywords = members
-        .keys()
-        .any(|key| key != "type" && !is_annotation(key) && !is_of_object(key) && !equivalent::is_rule_of_a_type(key));
+    let has_other_keywords = members.keys().any(|key| {
+        key != "type"
+            && !is_annotation(key)
+            && *key != "examples"
+            && !is_of_object(key)
+            && !equivalent::is_rule_of_a_type(key)
+    });
     match all.as_slice() {
         [] => {
             members.shift_remove("type");
@@ -148,21 +155,6 @@ fn types(members: &mut Map<String, Value>) {
             values.retain(|value| !value.is_null());
         }
     }
-}
-
-fn is_annotation(key: &str) -> bool {
-    [
-        "title",
-        "description",
-        "examples",
-        "example",
-        "default",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-    ]
-    .contains(&key)
-        || key.starts_with("x-")
 }
 
 /// Converts a null alternative to `nullable` on the others.

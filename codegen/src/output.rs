@@ -74,7 +74,7 @@ pub fn differences(folder: &Path, files: &[File]) -> Result<Vec<Difference>, Pro
                 all.push(Difference::Stale(path, line));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => all.push(Difference::Missing(path)),
-            Err(source) => return Err(Problem::Io { path, source }),
+            Err(source) => return Err(Problem::io(&path)(source)),
         }
     }
     let is_generated_now = |name: &&String| files.iter().any(|file| file.name == **name);
@@ -98,7 +98,7 @@ pub fn write(folder: &Path, files: &[File]) -> Result<Vec<PathBuf>, Problem> {
     writable(folder, files)?;
     let differences = differences(folder, files)?;
     let found = Found::of(folder)?;
-    std::fs::create_dir_all(folder).map_err(io(folder))?;
+    std::fs::create_dir_all(folder).map_err(Problem::io(folder))?;
     for name in &found.unfinished {
         remove(&folder.join(name))?;
     }
@@ -151,7 +151,7 @@ pub fn apart(server: Option<&Path>, client: Option<&Path>) -> Result<(), Problem
         return Ok(());
     };
     let whole = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
-    if server != client && whole(server).map_err(io(server))? != whole(client).map_err(io(client))? {
+    if server != client && whole(server).map_err(Problem::io(server))? != whole(client).map_err(Problem::io(client))? {
         return Ok(());
     }
     Err(Problem::Foreign {
@@ -197,12 +197,12 @@ impl Found {
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
-            Err(source) => return Err(io(folder)(source)),
+            Err(source) => return Err(Problem::io(folder)(source)),
         };
         let mut names = BTreeSet::new();
         for entry in entries {
-            let entry = entry.map_err(io(folder))?;
-            let is_file = entry.file_type().map_err(io(folder))?.is_file();
+            let entry = entry.map_err(Problem::io(folder))?;
+            let is_file = entry.file_type().map_err(Problem::io(folder))?.is_file();
             names.insert((entry.file_name().to_string_lossy().into_owned(), is_file));
         }
         let Some(listed) = listed(folder)? else {
@@ -249,7 +249,7 @@ fn listed(folder: &Path) -> Result<Option<BTreeSet<String>>, Problem> {
             remedy: "use another folder".into(),
         }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(io(&path)(source)),
+        Err(source) => Err(Problem::io(&path)(source)),
     }
 }
 
@@ -284,21 +284,16 @@ fn stage(folder: &Path, file: &File) -> Result<(), Problem> {
         out.write_all(file.text.as_bytes())?;
         out.sync_all()
     };
-    whole(&path).map_err(io(&path))
+    whole(&path).map_err(Problem::io(&path))
 }
 
 fn finish(folder: &Path, file: &File) -> Result<(), Problem> {
     let path = folder.join(&file.name);
-    std::fs::rename(unfinished(folder, file), &path).map_err(io(&path))
+    std::fs::rename(unfinished(folder, file), &path).map_err(Problem::io(&path))
 }
 
 fn remove(path: &Path) -> Result<(), Problem> {
-    std::fs::remove_file(path).map_err(io(path))
-}
-
-fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Problem + use<> {
-    let path = path.to_path_buf();
-    move |source| Problem::Io { path, source }
+    std::fs::remove_file(path).map_err(Problem::io(path))
 }
 
 fn first_difference(one: &str, other: &str) -> usize {

@@ -8,7 +8,7 @@ use saphyr_parser::{Event, Parser, ScanError, Span};
 use crate::error::Place;
 use crate::error::Problem;
 use crate::hoist::Moved;
-use crate::node::escaped;
+use crate::node::{below, escaped};
 
 /// The place of every value, by JSON pointer. A member is located at its name.
 #[derive(Clone, Debug, Default)]
@@ -55,19 +55,11 @@ impl Positions {
                 return Err(too_deep(path, line, column, MAX_YAML_DEPTH));
             }
             match event {
-                Event::MappingStart(..) => {
+                Event::MappingStart(..) | Event::SequenceStart(..) => {
                     let pointer = all.value(&mut open, span);
                     open.push(Open {
                         pointer,
-                        index: None,
-                        member: None,
-                    });
-                }
-                Event::SequenceStart(..) => {
-                    let pointer = all.value(&mut open, span);
-                    open.push(Open {
-                        pointer,
-                        index: Some(0),
+                        index: matches!(event, Event::SequenceStart(..)).then_some(0),
                         member: None,
                     });
                 }
@@ -206,15 +198,10 @@ impl Positions {
 
     /// Where the value at a pointer was before it was moved.
     fn before(&self, pointer: &str) -> String {
-        let within = |at: &str| {
-            pointer
-                .strip_prefix(at)
-                .filter(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let moved = self
             .2
             .iter()
-            .filter_map(|(at, inner)| Some((at.len(), format!("{inner}{}", within(at)?))));
+            .filter_map(|(at, inner)| Some((at.len(), format!("{inner}{}", below(pointer, at)?))));
         moved
             .max_by_key(|(length, _)| *length)
             .map_or_else(|| pointer.to_string(), |(_, before)| before)
@@ -232,11 +219,8 @@ impl Positions {
 
     /// The part from another file that contains the pointer, and the pointer within that file.
     fn foreign(&self, pointer: &str) -> Option<(&Foreign, String)> {
-        let within = |part: &&Foreign| {
-            let rest = pointer.strip_prefix(part.at.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let part = self.1.iter().filter(within).max_by_key(|part| part.at.len())?;
+        let around = self.1.iter().filter(|part| below(pointer, &part.at).is_some());
+        let part = around.max_by_key(|part| part.at.len())?;
         Some((part, format!("{}{}", part.inner, &pointer[part.at.len()..])))
     }
 

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use dropshot_codegen::emit::Dispatch;
 use dropshot_codegen::{Problem, load};
 use serde::Deserialize;
 
-use crate::{Cli, Command, Dispatch, parse_root, run};
+use crate::{Cli, Command, parse_root, run};
 
 /// The content of a project file.
 #[derive(Deserialize)]
@@ -63,10 +64,7 @@ pub fn run_all(file: &Path, cli: &Cli) -> Result<ExitCode, Problem> {
 }
 
 fn read(file: &Path) -> Result<Vec<Contract>, Problem> {
-    let text = std::fs::read_to_string(file).map_err(|source| Problem::Io {
-        path: file.into(),
-        source,
-    })?;
+    let text = std::fs::read_to_string(file).map_err(Problem::io(file))?;
     let project: Project = toml::from_str(&text)
         .map_err(|error| Problem::Scaffold(format!("{}: {}", file.display(), error.to_string().trim_end())))?;
     match project.contract.is_empty() {
@@ -110,7 +108,7 @@ fn one_with<'c>(operation: &str, clis: &'c [Cli]) -> Result<Option<&'c Cli>, Pro
     for cli in clis {
         let mut documents = Vec::new();
         for spec in &cli.spec {
-            documents.push(load::from_file(spec)?.with(cli.dispatch.into(), &cli.media_types));
+            documents.push(load::from_file(spec)?.with(cli.dispatch, &cli.media_types));
         }
         let api = dropshot_codegen::model_of(&documents)?;
         if api.operations.iter().any(|known| known.id == operation) {

@@ -41,9 +41,9 @@ pub fn rejected(mut problems: Vec<Problem>, spec: &Path, all: bool) {
         let groups = groups(problems);
         eprintln!(
             "error: {} in {}, with {}",
-            rejections(count),
+            counted(count, "rejection"),
             spec.display(),
-            causes(groups.len())
+            counted(groups.len(), "cause")
         );
         for Group { cause, problems } in &groups {
             eprintln!("\n{} × {cause}", problems.len());
@@ -62,7 +62,11 @@ pub fn rejected(mut problems: Vec<Problem>, spec: &Path, all: bool) {
         return;
     }
     let groups = groups(others);
-    eprintln!("and {} more, with {}:", rejections(count - 1), causes(groups.len()));
+    eprintln!(
+        "and {} more, with {}:",
+        counted(count - 1, "rejection"),
+        counted(groups.len(), "cause")
+    );
     for Group { cause, problems } in &groups {
         eprintln!("{:6} × {cause}", problems.len());
     }
@@ -138,10 +142,6 @@ pub fn left_out(left: &[Left], remaining: usize) {
     eprintln!("{} of {} operations are left out", left.len(), left.len() + remaining);
 }
 
-fn rejections(count: usize) -> String {
-    format!("{count} rejection{}", if count == 1 { "" } else { "s" })
-}
-
-fn causes(count: usize) -> String {
-    format!("{count} cause{}", if count == 1 { "" } else { "s" })
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

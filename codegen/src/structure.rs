@@ -116,36 +116,11 @@ fn plain(message: &str) -> String {
     if let Some(name) = message.strip_prefix("missing field ") {
         return format!("{name} is missing");
     }
-    if let Some((found, expected)) = message
-        .strip_prefix("invalid type: ")
-        .and_then(|rest| rest.split_once(", expected "))
-    {
-        let found = match found {
-            "map" => "an object",
-            "sequence" => "an array",
-            other => other,
-        };
-        let expected = match expected {
-            "a map" => "an object",
-            "a sequence" => "an array",
-            "a JSON number" => "a number",
-            other if other.starts_with("struct ") || other.contains("enum ") => "an object",
-            other if other.starts_with(['u', 'i']) => "an integer",
-            other => other,
-        };
-        return format!("must be {expected}, not {found}");
-    }
-    if let Some((found, expected)) = message
-        .strip_prefix("unknown variant ")
-        .and_then(|rest| rest.split_once(", expected "))
-    {
-        return format!("must be {expected}, not {found}");
-    }
     if message.contains("ParameterSchemaOrContent") {
         return "`schema` is missing".into();
     }
     match message.contains("variant of") {
         true => "must have one of the forms that OpenAPI 3.0 defines for it".into(),
-        false => message.into(),
+        false => codegen_runtime::plain::message(message),
     }
 }

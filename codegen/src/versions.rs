@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::error::Problem;
 use crate::lint;
 use crate::load::Document;
-use crate::model::{Api, BodyContent, Operation, ResponseContent, Versions};
+use crate::model::{Api, BodyContent, Operation, ResponseContent, TypeDefinition, Versions, closure};
 use crate::naming::{Renamed, unnamed};
 use crate::node::{METHODS, escaped};
 use crate::read;
@@ -209,14 +209,6 @@ fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
     // The operation together with the parameters of its path item.
     let declaration = |index: usize, (path, method): &Place| {
         let item = versions[index].1.value.pointer(&format!("/paths/{}", escaped(path)))?;
-        let reference = item
-            .get("$ref")
-            .and_then(Value::as_str)
-            .map(|it| it.trim_start_matches('#'));
-        let item = match reference {
-            Some(at) => versions[index].1.value.pointer(at)?,
-            None => item,
-        };
         let whole: Value = vec![
             item.get("parameters").cloned().unwrap_or_default(),
             item.get(method)?.clone(),
@@ -291,21 +283,10 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
     for operation in &older.operations {
         mentioned(operation, &mut needed);
     }
-    loop {
-        let before = needed.len();
-        for definition in older
-            .types
-            .iter()
-            .filter(|definition| needed.contains(&definition.ident))
-            .collect::<Vec<_>>()
-        {
-            definition.mentioned(&mut needed);
-            needed.extend(definition.refers_to.iter().cloned());
-        }
-        if needed.len() == before {
-            break;
-        }
-    }
+    let needed = closure(needed, |ident| {
+        let definition = older.types.iter().find(|definition| definition.ident == *ident);
+        definition.map(TypeDefinition::used).unwrap_or_default()
+    });
     for definition in older.types {
         if !needed.contains(&definition.ident) {
             continue;
@@ -338,20 +319,12 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
 
 /// Collects the types that an operation mentions.
 fn mentioned(operation: &Operation, found: &mut BTreeSet<Ident>) {
-    let parameters = [
-        &operation.path_parameters,
-        &operation.query_parameters,
-        &operation.header_parameters,
-    ];
-    for field in parameters.into_iter().flatten() {
+    for field in operation.parameters().chain(operation.form()) {
         field.ty.mentioned(found);
     }
     match operation.body.as_ref().map(|body| &body.content) {
         Some(BodyContent::Json(ident)) => drop(found.insert(ident.clone())),
-        Some(BodyContent::Form(form)) => {
-            form.fields.iter().for_each(|field| field.ty.mentioned(found));
-            found.extend(form.refers_to.iter().cloned());
-        }
+        Some(BodyContent::Form(form)) => found.extend(form.refers_to.iter().cloned()),
         Some(BodyContent::Bytes | BodyContent::Multipart) | None => {}
     }
     found.extend(operation.error_type.iter().cloned());

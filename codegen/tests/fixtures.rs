@@ -8,7 +8,7 @@
 mod support;
 
 use dropshot_codegen::emit::{Dispatch, Root, client, server};
-use dropshot_codegen::model::ResponseContent;
+use dropshot_codegen::model::{BodyContent, ResponseContent};
 use dropshot_codegen::{Problem, load, output};
 use support::{negative, path, positive};
 
@@ -141,6 +141,39 @@ fn the_chosen_media_type_is_supported_where_there_are_several() {
     let api = dropshot_codegen::model(&document.with(Dispatch::Dropshot, &others)).unwrap();
     let content = &api.operations[0].successes[0].content;
     assert!(matches!(content, ResponseContent::Json(_, media_type) if media_type == "application/json"));
+}
+
+/// A range of media types may contain the chosen one.
+#[test]
+fn the_chosen_media_type_may_be_in_a_range() {
+    let text = "openapi: 3.0.3\ninfo: {title: T, version: '1'}\npaths:\n  /a:\n    put:\n      operationId: a\n      \
+                requestBody: {required: true, content: {text/html: {}, 'application/*': {schema: {type: object}}}}\n      \
+                responses: {'200': {description: ok, content: {'*/*': {schema: {type: string}}}}}\n";
+    let document = load::from_text("a.yaml".as_ref(), text).unwrap();
+    let api = dropshot_codegen::model(&document.with(Dispatch::Dropshot, &["application/json".into()])).unwrap();
+    let body = &api.operations[0].body.as_ref().unwrap().content;
+    assert!(matches!(body, BodyContent::Json(_)), "{body:?}");
+    let content = &api.operations[0].successes[0].content;
+    assert!(matches!(content, ResponseContent::Bytes(media_type) if media_type == "*/*"));
+}
+
+/// Other routers than Dropshot's can have a variable in a part of a segment.
+#[test]
+fn a_variable_in_a_part_of_a_segment_is_served_through_calls_after_literals() {
+    let mut all = negative().into_iter();
+    let (fixture, _) = all
+        .find(|(fixture, _)| fixture.file.ends_with("partial_variable.yaml"))
+        .unwrap();
+    let more = "  /pets/{id}:\n    get:\n      operationId: get_one\n      parameters: [{in: path, name: id, required: true, \
+                schema: {type: string}}]\n      responses: {'204': {description: done}}\n  /pets/all.pdf: {get: {operationId: \
+                get_all, responses: {'204': {description: done}}}}\n";
+    let document = load::from_text(&fixture.file, &format!("{}{more}", fixture.text)).unwrap();
+    let api = dropshot_codegen::model(&document.with(Dispatch::Calls, &[])).unwrap();
+    let files = server(&api, &Root::default(), Dispatch::Calls).unwrap();
+    assert!(files.iter().all(|file| file.name != "api.rs"));
+    let (_, routes) = files[0].text.split_once("ROUTES").unwrap();
+    let order = ["get_all(context", "get_pet(context", "get_one(context"].map(|name| routes.find(name).unwrap());
+    assert!(order.is_sorted(), "{routes}");
 }
 
 /// The code depends on nothing but the documents: neither on the run nor on the order in which versions are given.

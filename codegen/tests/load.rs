@@ -111,12 +111,15 @@ fn an_error_names_the_file_in_which_it_is() {
     );
     write(
         "b.yaml",
-        "Pet:\n  type: object\n  properties:\n    photo: {type: string, format: decimal}\n",
+        "Pet:\n  type: object\n  properties:\n    photo: {type: string, not: {type: string}}\n",
     );
     let document = dropshot_codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
     let problem = dropshot_codegen::model(&document).unwrap_err().to_string();
     let file = folder.path().join("b.yaml");
-    let expected = format!("{}:4:5: #/components/schemas/Pet/properties/photo: ", file.display());
+    let expected = format!(
+        "{}:4:27: #/components/schemas/Pet/properties/photo/not: ",
+        file.display()
+    );
     assert!(problem.starts_with(&expected), "{problem}");
     write("a.yaml", "get: {trace: 1}\ntrace: {operationId: a, responses: {}}\n");
     let document = dropshot_codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();

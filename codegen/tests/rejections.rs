@@ -36,7 +36,7 @@ paths:
         - {in: cookie, name: a, schema: {type: string}}
         - {in: query, name: b, style: deepObject, schema: {type: string}}
         - {$ref: '#/components/parameters/Shared'}
-      responses: {'200': {$ref: '#/components/responses/Pets'}, 2XX: {description: others}}
+      responses: {'200': {$ref: '#/components/responses/Pets'}, 1XX: {description: others}}
     trace: {operationId: trace_pets, responses: {'204': {description: done}}}
   /pets/{id}:
     get:
@@ -66,10 +66,10 @@ components:
     Pet:
       type: object
       properties:
-        kind: {type: string, format: decimal}
+        kind: {type: number, x-decimal-places: 1}
         other: {not: {type: string}}
         size: {type: integer, contains: 3, maximum: x}
-        tags: {type: array, items: {type: string, format: decimal}}
+        tags: {type: array, items: {type: number, x-decimal-places: 1}}
     Unused: {not: {type: string}}
 ";
 
@@ -81,7 +81,7 @@ fn all_errors_are_found_once() {
         "#/paths/~1pets/get/parameters/0/in: a parameter in `cookie` is not supported; use path, query or header",
         "#/paths/~1pets/get/parameters/1/style: `style: deepObject` is not supported here; use `form`, or for a list in a \
          query `spaceDelimited` or `pipeDelimited` with `explode: false`",
-        "#/paths/~1pets/get/responses/2XX: the range `2XX` is not supported; declare each status, or use `4XX` or `5XX`",
+        "#/paths/~1pets/get/responses/1XX: the range `1XX` is not supported; declare each status, or use `2XX` to `5XX`",
         "#/paths/~1pets/trace: Dropshot does not support TRACE; remove the operation",
         "#/paths/~1pets~1{id}/put: operationId `read_pet` is already used at #/paths/~1pets~1{id}/get; operation IDs \
          must be unique",
@@ -89,13 +89,14 @@ fn all_errors_are_found_once() {
          `application/xml` is not supported, because values would not be checked against it; use JSON, or `type: string` \
          without rules for a body that the handler reads",
         "#/components/parameters/Shared/in: a parameter in `cookie` is not supported; use path, query or header",
-        "#/components/schemas/Pet/properties/kind: a string with `format: decimal` must have `x-decimal-places`",
+        "#/components/schemas/Pet/properties/kind/x-decimal-places: `x-decimal-places` is not supported here, because values would \
+         not be checked against it; remove it",
         "#/components/schemas/Pet/properties/other/not: `not` is supported only as `not: {}`; declare a `type` instead",
-        "#/components/schemas/Pet/properties/size/maximum: not a valid OpenAPI 3.0 document: must be a number, not string \
-         \"x\"",
+        "#/components/schemas/Pet/properties/size/maximum: not a valid OpenAPI 3.0 document: must be a number, is a string",
         "#/components/schemas/Pet/properties/size/contains: `contains` is not supported here, because values would not \
          be checked against it; remove it",
-        "#/components/schemas/Pet/properties/tags/items: a string with `format: decimal` must have `x-decimal-places`",
+        "#/components/schemas/Pet/properties/tags/items/x-decimal-places: `x-decimal-places` is not supported here, because values \
+         would not be checked against it; remove it",
         "#/components/schemas/Unused/not: `not` is supported only as `not: {}`; declare a `type` instead",
     ];
     let mut missing: Vec<&str> = expected.to_vec();
@@ -120,7 +121,10 @@ fn errors_are_counted_by_cause() {
         counts,
         [
             (2, "a parameter in … is not supported; use path, query or header"),
-            (2, "a string with `format: decimal` must have `x-decimal-places`"),
+            (
+                2,
+                "`x-decimal-places` is not supported here, because values would not be checked against it; remove it"
+            ),
             (2, "`not` is supported only as `not: {}`; declare a `type` instead"),
         ]
     );

@@ -4,7 +4,8 @@
 use async_trait::async_trait;
 use dropshot::{
     ApiEndpointBodyContentType, Body, CONTENT_TYPE_JSON, CONTENT_TYPE_URL_ENCODED, ExclusiveExtractor,
-    ExtractorMetadata, HttpError, Query, RequestContext, ServerContext, SharedExtractor, TypedBody, UntypedBody,
+    ExtractorMetadata, HttpError, MultipartBody, Query, RequestContext, ServerContext, SharedExtractor, TypedBody,
+    UntypedBody,
 };
 use http::{HeaderMap, Request, header};
 use schemars::JsonSchema;
@@ -74,6 +75,40 @@ body_extractor! {
     ///
     /// The emitted document describes it as required, because Dropshot does not support optional bodies.
     OptionalForm, Option<T>, unless_empty(form)
+}
+
+/// The parts of an optional body.
+///
+/// The emitted document describes it as required, because Dropshot does not support optional bodies.
+#[derive(Debug)]
+pub struct OptionalMultipart {
+    inner: Option<MultipartBody>,
+}
+
+impl OptionalMultipart {
+    /// The parts; `None` if the request has no content type.
+    pub fn into_inner(self) -> Option<MultipartBody> {
+        self.inner
+    }
+}
+
+#[async_trait]
+impl ExclusiveExtractor for OptionalMultipart {
+    async fn from_request<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: Request<Body>,
+    ) -> Result<Self, HttpError> {
+        // Dropshot rejects a request without parts.
+        let inner = match request.headers().contains_key(header::CONTENT_TYPE) {
+            true => Some(MultipartBody::from_request(context, request).await?),
+            false => None,
+        };
+        Ok(OptionalMultipart { inner })
+    }
+
+    fn metadata(content_type: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        MultipartBody::metadata(content_type)
+    }
 }
 
 /// Query parameters, some of which are lists.

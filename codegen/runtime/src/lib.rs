@@ -21,8 +21,9 @@ pub mod gateway;
 pub mod json;
 pub mod names;
 pub mod param;
+pub mod path;
 pub mod pattern;
-mod plain;
+pub mod plain;
 pub mod plausible;
 pub mod raw_json;
 #[cfg(feature = "server")]
@@ -36,7 +37,7 @@ pub mod validation;
 pub use self::base64::Base64;
 pub use exact_number::ExactNumber;
 #[cfg(feature = "server")]
-pub use extractors::{JsonBody, ListForm, ListQuery, OptionalForm, OptionalJsonBody};
+pub use extractors::{JsonBody, ListForm, ListQuery, OptionalForm, OptionalJsonBody, OptionalMultipart};
 #[cfg(feature = "server")]
 pub use failure::Failure;
 pub use format::Format;

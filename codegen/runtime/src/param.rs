@@ -4,14 +4,16 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::de::Error as _;
+use rust_decimal::Decimal;
 use serde::de::value::{Error as TextError, StrDeserializer};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
 use crate::format::{parse_date, parse_date_time, parse_uuid};
-use crate::plain::shown;
+use crate::plain::{self, shown};
 use crate::rules::{ArrayRules, Multiple, NumberRules, StringRules, not_among};
 use crate::unions::read_text;
+use crate::{Base64, ExactNumber, decimal};
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     String::deserialize(deserializer)
@@ -109,6 +111,47 @@ pub fn date<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<NaiveDate, D:
 pub fn uuid<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<uuid::Uuid, D::Error> {
     let value = text(d)?;
     parse_uuid(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
+}
+
+/// Deserializes bytes in Base64.
+///
+/// # Errors
+/// A message with the parameter.
+pub fn base64<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<Base64, D::Error> {
+    let value = text(d)?;
+    let read = Base64::deserialize(StrDeserializer::<TextError>::new(&value));
+    read.map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
+}
+
+/// Deserializes a decimal number with a maximum number of digits after the decimal point.
+///
+/// # Errors
+/// A message with the parameter.
+pub fn decimal<'de, D: Deserializer<'de>>(d: D, name: &str, places: u32) -> Result<Decimal, D::Error> {
+    let value = text(d)?;
+    let read = decimal::read(StrDeserializer::<TextError>::new(&value), places);
+    read.map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
+}
+
+/// Deserializes a decimal number whose text is kept.
+///
+/// # Errors
+/// A message with the parameter.
+pub fn exact_number<'de, D: Deserializer<'de>>(d: D, name: &str, max_digits: u32) -> Result<ExactNumber, D::Error> {
+    let value = text(d)?;
+    ExactNumber::parse(&value, max_digits).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
+}
+
+/// Deserializes a value of any type from its JSON.
+///
+/// # Errors
+/// A message with the parameter.
+pub fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(d: D, name: &str) -> Result<T, D::Error> {
+    let value = text(d)?;
+    serde_json::from_str(&value).map_err(|problem| {
+        let problem = plain::message(&plain::without_position(&problem));
+        D::Error::custom(format!("{name}: must be JSON: {problem}"))
+    })
 }
 
 /// Deserializes a value of an enumeration, using `parse` to convert it.

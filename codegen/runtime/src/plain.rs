@@ -64,7 +64,7 @@ fn wanted(expected: &str) -> String {
     match expected {
         "unit" => "null",
         "a boolean" => "true or false",
-        "f32" | "f64" => "a number",
+        "f32" | "f64" | "a JSON number" => "a number",
         "i8" | "i16" | "i32" | "i64" | "i128" | "u8" | "u16" | "u32" | "u64" | "u128" => "a whole number",
         "a sequence" => "an array",
         "a map" => "an object",

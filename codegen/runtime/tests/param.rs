@@ -144,3 +144,26 @@ fn errors_of_dates_uuids_and_enumerations_contain_valid_values() {
     assert_eq!(kind("cat"), Ok(1));
     assert_eq!(kind("bird"), Err("kind: must be one of cat, dog, is \"bird\"".into()));
 }
+
+#[test]
+fn values_that_are_not_text_are_read_from_their_own_form() {
+    let photo = |text: &str| read(text, |text| param::base64(text, "photo")).map(|bytes| bytes.0);
+    assert_eq!(photo("AAEC"), Ok(vec![0, 1, 2]));
+    assert!(photo("?").unwrap_err().starts_with("photo: "));
+    let price = |text: &str| read(text, |text| param::decimal(text, "price", 2)).map(|price| price.to_string());
+    assert_eq!(price("1.50"), Ok("1.50".into()));
+    let expected = "price: must be a decimal number with at most 2 decimals";
+    assert_eq!(price("1.505"), Err(expected.into()));
+    let weight = |text: &str| read(text, |text| param::exact_number(text, "weight", 3)).map(|weight| weight.text);
+    assert_eq!(
+        weight("1.250"),
+        Err("weight: must have at most 3 significant digits, has 4".into())
+    );
+    assert_eq!(weight("1.25"), Ok("1.25".into()));
+    let sizes = |text: &str| read(text, |text| param::json::<_, Vec<u8>>(text, "sizes"));
+    assert_eq!(sizes("[1, 2]"), Ok(vec![1, 2]));
+    assert_eq!(
+        sizes("1"),
+        Err("sizes: must be JSON: must be an array, is a number".into())
+    );
+}

@@ -47,28 +47,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
             #(#methods)*
         }
     };
-    let imports = imports(
-        &[
-            "codegen_runtime::Failure",
-            "codegen_runtime::JsonBody",
-            "codegen_runtime::ListForm",
-            "codegen_runtime::ListQuery",
-            "codegen_runtime::OptionalForm",
-            "codegen_runtime::OptionalJsonBody",
-            "codegen_runtime::gateway::GatewayResponse",
-            "codegen_runtime::gateway::Unread",
-            "dropshot::EndpointTagPolicy",
-            "dropshot::Header",
-            "dropshot::MultipartBody",
-            "dropshot::Path",
-            "dropshot::Query",
-            "dropshot::RequestContext",
-            "dropshot::TypedBody",
-            "dropshot::UntypedBody",
-            "dropshot::WebsocketUpgrade",
-        ],
-        &code,
-    );
+    let imports = imports(&[], &code);
     let types = types_import(api);
     quote! {
         #imports
@@ -153,24 +132,17 @@ fn versions(versions: &Versions) -> TokenStream {
 /// The extractors of an operation, in Dropshot's order.
 pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, TokenStream)> {
     let mut all = Vec::new();
-    let mut parameters = |fields: &[crate::model::Field], name: TokenStream, extractor: TokenStream, suffix: &str| {
-        if !fields.is_empty() {
-            let ty = derived(&operation.name, suffix);
-            all.push((name, quote! { #extractor<#ty> }));
-        }
-    };
-    parameters(&operation.path_parameters, quote! { path }, quote! { Path }, "Path");
-    let query = match api.has_repeated(&operation.query_parameters) {
-        true => quote! { ListQuery },
-        false => quote! { Query },
-    };
-    parameters(&operation.query_parameters, quote! { query }, query, "Query");
-    parameters(
-        &operation.header_parameters,
-        quote! { headers },
-        quote! { Header },
-        "Headers",
-    );
+    for (fields, name, suffix) in operation.groups() {
+        let ty = derived(&operation.name, suffix);
+        let extractor = match name {
+            "path" => quote! { Path },
+            "query" if api.has_repeated(fields) => quote! { ListQuery },
+            "query" => quote! { Query },
+            _ => quote! { Header },
+        };
+        let name = format_ident!("{name}");
+        all.push((quote! { #name }, quote! { #extractor<#ty> }));
+    }
     let ty = match &operation.body {
         None if operation.websocket => {
             all.push((quote! { upgrade }, quote! { WebsocketUpgrade }));
@@ -189,6 +161,7 @@ pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, T
                 }
             }
             BodyContent::Bytes => quote! { UntypedBody },
+            BodyContent::Multipart if body.optional => quote! { OptionalMultipart },
             BodyContent::Multipart => quote! { MultipartBody },
         },
     };

@@ -9,13 +9,14 @@ use crate::lint;
 use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
-    // A path with a literal comes before one with a variable in the same place, so that the first match is correct.
+    // A path with a literal comes before one with a variable in the same place, which may be a part of the segment, so that
+    // the first match is correct.
     let mut operations: Vec<(usize, &Operation)> = all.operations.iter().enumerate().collect();
     let is_ordered = !lint::conflicts(&all.operations).is_empty();
     if is_ordered {
         let variables = |path: &str| {
             path.split('/')
-                .map(|segment| segment.starts_with('{'))
+                .map(|segment| (segment.contains('{'), !lint::is_partial(segment)))
                 .collect::<Vec<_>>()
         };
         operations.sort_by_key(|(_, operation)| variables(&operation.path));
@@ -55,16 +56,15 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
 
         #(#functions)*
     };
-    let imports = imports(&["codegen_runtime::Failure", "codegen_runtime::call"], &code);
+    let imports = imports(&["::codegen_runtime::call"], &code);
     let has_failures = all.operations.iter().any(|operation| all.failure(operation).is_some());
     let types = has_failures.then(|| quote! { use super::types::*; });
     quote! {
         use std::pin::Pin;
 
         use codegen_runtime::call::Request;
-        use dropshot::{Body, HttpResponse};
-        use http::Response;
         #imports
+        use dropshot::HttpResponse;
         use super::operations::{OPERATIONS, Operation};
         #types
         use #root::context::Context;

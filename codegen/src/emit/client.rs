@@ -9,11 +9,11 @@ use schemars::schema::SchemaObject;
 use serde_json::{Value, json};
 
 use super::client_document::openapi;
-use super::client_names::without_composed_defaults;
+use super::client_names::{walk, without_composed_defaults};
 use super::decimal_numbers;
 use crate::error::Problem;
 use crate::load::Document;
-use crate::model::{Api, BodyContent, Operation};
+use crate::model::{Api, Operation};
 
 pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
     let (mut value, placeholders) = openapi(document, api);
@@ -24,7 +24,7 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
         // ClientHooks<Hooks> for Client`.
         .with_inner_type(quote! { #root::hooks::Hooks })
         .with_hooks(HooksMode::Expected);
-    for schema in decimals(&document.value) {
+    for schema in decimals(&mut value) {
         settings.with_conversion(schema, "::rust_decimal::Decimal", std::iter::empty());
     }
     let has_numbers = decimal_numbers::put_into(&mut settings, &mut value);
@@ -40,28 +40,20 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
     if has_numbers {
         tokens = decimal_numbers::named(tokens);
     }
-    Ok(
-        match api.operations.iter().any(|operation| has_list_in_form(operation, api)) {
-            true => with_lists_in_forms(tokens),
-            false => tokens,
-        },
-    )
+    let is_plain = |operation: &Operation| operation.form().iter().all(|field| api.is_text(&field.ty, true));
+    Ok(match api.operations.iter().all(is_plain) {
+        true => tokens,
+        false => with_lists_in_forms(tokens),
+    })
 }
 
-fn has_list_in_form(operation: &Operation, api: &Api) -> bool {
-    match operation.body.as_ref().map(|body| &body.content) {
-        Some(BodyContent::Form(form)) => form.fields.iter().any(|field| api.is_list(&field.ty)),
-        _ => false,
-    }
-}
-
-/// Replaces progenitor's encoding of forms, which does not support lists.
+/// Replaces progenitor's encoding of forms, which supports neither lists nor members that are JSON.
 fn with_lists_in_forms(tokens: TokenStream) -> TokenStream {
     let tokens = written_by_own_function(tokens);
     quote! {
         #tokens
 
-        /// Encodes a form, repeating the name of a list for each item.
+        /// Encodes a form, repeating the name of a list for each item. Values that are not text become JSON.
         fn written_form<T: serde::Serialize>(body: &T) -> Result<String, String> {
             let value = serde_json::to_value(body).map_err(|error| error.to_string())?;
             let mut url = reqwest::Url::parse("form:/").map_err(|error| error.to_string())?;
@@ -166,35 +158,21 @@ fn is_call_of_the_client(before: &[TokenTree]) -> bool {
 }
 
 /// Returns every variant of decimal schema in the document, so that each can be replaced by `Decimal`.
-fn decimals(document: &Value) -> Vec<SchemaObject> {
+fn decimals(document: &mut Value) -> Vec<SchemaObject> {
     let mut found: Vec<SchemaObject> = Vec::new();
-    collect(document, &mut found);
-    found
-}
-
-fn collect(value: &Value, found: &mut Vec<SchemaObject>) {
-    match value {
-        Value::Object(members) => {
-            let is_decimal =
-                members.get("type") == Some(&json!("string")) && members.get("format") == Some(&json!("decimal"));
-            if is_decimal {
-                // progenitor compares everything except annotations, including extensions.
-                let is_compared =
-                    |key: &&String| ["type", "format", "pattern"].contains(&key.as_str()) || key.starts_with("x-");
-                let schema: Value = members
-                    .iter()
-                    .filter(|(key, _)| is_compared(key))
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect();
-                if let Ok(schema) = serde_json::from_value::<SchemaObject>(schema)
-                    && !found.contains(&schema)
-                {
-                    found.push(schema);
-                }
-            }
-            members.values().for_each(|member| collect(member, found));
+    walk(document, &mut |members| {
+        let is_text = members.get("type") == Some(&json!("string")) && members.get("format") == Some(&json!("decimal"));
+        if !is_text || !members.contains_key("x-decimal-places") {
+            return;
         }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
-        _ => {}
-    }
+        let mut schema = members.clone();
+        // progenitor compares everything except annotations, including extensions.
+        schema.retain(|key, _| ["type", "format", "pattern"].contains(&key.as_str()) || key.starts_with("x-"));
+        if let Ok(schema) = serde_json::from_value::<SchemaObject>(schema.into())
+            && !found.contains(&schema)
+        {
+            found.push(schema);
+        }
+    });
+    found
 }

@@ -6,9 +6,10 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use syn::ext::IdentExt;
 
-use super::client_names::Placeholders;
+use super::client_names::{Placeholders, resolved};
+use crate::hoist;
 use crate::load::Document;
-use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition};
+use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition, closure};
 use crate::naming::operation_prefix;
 
 /// Methods of progenitor's client.
@@ -49,13 +50,9 @@ pub(super) fn openapi(document: &Document, api: &Api) -> (Value, Placeholders) {
 /// JSON media types become `application/json`.
 fn body(document: &mut Value, operation: &Operation) {
     let at = format!("{}/requestBody", operation.pointer.trim_start_matches('#'));
-    let Some(mut body) = document.pointer(&at).cloned() else {
+    let Some(mut body) = document.pointer(&at).map(|body| resolved(document, body).clone()) else {
         return;
     };
-    let reference = body.get("$ref").and_then(Value::as_str);
-    if let Some(target) = reference.and_then(|reference| document.pointer(reference.trim_start_matches('#'))) {
-        body = target.clone();
-    }
     let bytes = || json!({ "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } });
     let content = body.get("content").and_then(Value::as_object);
     let Some((media_type, media)) = content.and_then(|content| content.iter().next()) else {
@@ -121,29 +118,24 @@ fn extracted(document: &mut Value, definition: &TypeDefinition) {
     let Some(schema) = document.pointer(at).filter(|schema| schema.is_object()).cloned() else {
         return;
     };
-    let name = component(document, definition.ident.unraw().to_string(), schema);
+    let name = hoist::add(document, &definition.ident.unraw().to_string(), schema);
     if let Some(place) = document.pointer_mut(at) {
         *place = json!({ "$ref": format!("#/components/schemas/{name}") });
     }
 }
 
-/// Replaces lists with strings that the caller formats, unless they repeat the parameter's name for each item, which is
-/// progenitor's only encoding.
+/// Replaces parameters that are not scalars with strings that the caller formats, except lists that repeat the
+/// parameter's name for each item, which is progenitor's only encoding.
 fn lists(document: &mut Value, operation: &Operation, api: &Api) {
-    let parameters = [
-        &operation.path_parameters,
-        &operation.query_parameters,
-        &operation.header_parameters,
-    ];
-    for field in parameters.into_iter().flatten() {
-        if field.list == Some(ListStyle::Repeated) || !api.is_list(&field.ty) {
+    for field in operation.parameters() {
+        if field.list == Some(ListStyle::Repeated) && api.is_list(&field.ty) || api.is_scalar_parameter(field) {
             continue;
         }
         let at = field.pointer.trim_start_matches('#');
-        let around = at.strip_suffix("/schema").unwrap_or(at);
+        let around = at.rsplit_once("/content/").map_or(at, |(around, _)| around);
+        let around = around.strip_suffix("/schema").unwrap_or(around);
         if let Some(parameter) = document.pointer_mut(around).and_then(Value::as_object_mut) {
-            parameter.shift_remove("style");
-            parameter.shift_remove("explode");
+            parameter.retain(|key, _| !["style", "explode", "content"].contains(&key.as_str()));
             parameter.insert("schema".into(), json!({ "type": "string" }));
         }
     }
@@ -165,11 +157,7 @@ fn responses(document: &mut Value, operation: &Operation) {
         return;
     };
     for response in all.values_mut() {
-        let reference = response.get("$ref").and_then(Value::as_str);
-        let target = reference.and_then(|reference| document.pointer(reference.trim_start_matches('#')));
-        if let Some(target) = target {
-            *response = target.clone();
-        }
+        *response = resolved(document, response).clone();
     }
     let is_success = |status: &str| status == "101" || status.starts_with('2');
     let is_error = |status: &str| status.starts_with(['4', '5']);
@@ -204,7 +192,7 @@ fn responses(document: &mut Value, operation: &Operation) {
             .collect();
         let content = match schemas.len() == kinds.len() {
             true => {
-                let name = component(document, name, json!({ "oneOf": schemas }));
+                let name = hoist::add(document, &name, json!({ "oneOf": schemas }));
                 json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } })
             }
             // The caller reads the bytes, which may be empty.
@@ -214,7 +202,7 @@ fn responses(document: &mut Value, operation: &Operation) {
             response["content"] = content.clone();
         }
     }
-    for range in ["4", "5"] {
+    for range in ["2", "3", "4", "5"] {
         if all.contains_key(&format!("{range}XX")) {
             // progenitor checks the range first, but its content has the same type.
             let before = all.len();
@@ -238,25 +226,6 @@ fn kind(response: &Value) -> Kind {
         Some((name, media)) if is_json(name) => Kind::Json(media.get("schema").cloned().unwrap_or_default()),
         Some(_) => Kind::Bytes,
     }
-}
-
-/// Adds a component schema and returns its name.
-fn component(document: &mut Value, mut name: String, schema: Value) -> String {
-    let is_taken = |document: &Value, name: &str| {
-        let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
-        schemas.is_some_and(|schemas| schemas.keys().any(|known| known.to_upper_camel_case() == name))
-    };
-    while is_taken(document, &name) {
-        name.push_str("Of");
-    }
-    if !document["components"].is_object() {
-        document["components"] = json!({});
-    }
-    if !document["components"]["schemas"].is_object() {
-        document["components"]["schemas"] = json!({});
-    }
-    document["components"]["schemas"][&name] = schema;
-    name
 }
 
 /// Removes titles that would give a schema the name of another one, because progenitor uses titles as names.
@@ -306,29 +275,15 @@ fn hold_themselves(api: &Api) -> Vec<&TypeDefinition> {
         .filter(|definition| definition.inline)
         .map(|definition| (definition.ident.to_string(), definition))
         .collect();
-    let all = inline.values().copied();
-    all.filter(|definition| holds_itself_inline(definition, &inline))
-        .collect()
-}
-
-/// Whether an inline schema contains itself without a named schema in between.
-fn holds_itself_inline(definition: &TypeDefinition, inline: &BTreeMap<String, &TypeDefinition>) -> bool {
-    let mut reached = vec![definition];
-    let mut next = 0;
-    while let Some(current) = reached.get(next).copied() {
-        next += 1;
+    let mentioned = |ident: &String| {
         let mut idents = BTreeSet::new();
-        current.mentioned(&mut idents);
-        for ident in idents {
-            if ident == definition.ident {
-                return true;
-            }
-            if let Some(other) = inline.get(&ident.to_string()).copied()
-                && !reached.iter().any(|known| known.ident == other.ident)
-            {
-                reached.push(other);
-            }
-        }
-    }
-    false
+        inline
+            .get(ident)
+            .iter()
+            .for_each(|definition| definition.mentioned(&mut idents));
+        idents.into_iter().map(|ident| ident.to_string()).collect::<Vec<_>>()
+    };
+    let holds_itself = |ident: &String| closure(mentioned(ident), mentioned).contains(ident);
+    let all = inline.iter().filter(|(ident, _)| holds_itself(ident));
+    all.map(|(_, definition)| *definition).collect()
 }

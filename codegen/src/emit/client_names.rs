@@ -8,6 +8,7 @@ use proc_macro2::{Group, Literal, TokenStream, TokenTree};
 use quote::ToTokens;
 use serde_json::{Map, Value};
 
+use crate::naming::numbered;
 use crate::node::METHODS;
 
 /// Methods that progenitor's builders have for every operation, or for those with a body or pages.
@@ -135,7 +136,7 @@ impl Placeholders {
                     }
                     None => {
                         let first = format!("{}_{location}", snake(&original));
-                        self.placeholder(counted(first), &original, snake, &mut used)
+                        self.placeholder(numbered(first), &original, snake, &mut used)
                     }
                 };
                 if location == "path" {
@@ -171,7 +172,7 @@ impl Placeholders {
             }
             // progenitor adds a serde attribute to fields whose wire name differs from the Rust name.
             let base = snake(&name).to_upper_camel_case();
-            let names = counted(base).skip(1).filter(|name| snake(name) != *name);
+            let names = numbered(base).skip(1).filter(|name| snake(name) != *name);
             let placeholder = self.placeholder(names, &name, snake, &mut used);
             new.insert(placeholder.clone(), property);
             renamed.insert(name, placeholder);
@@ -211,7 +212,7 @@ impl Placeholders {
                 Some(known) if used.insert(pascal(known)) => known.clone(),
                 _ => {
                     // As above, the name must differ from the variant's.
-                    let names = counted(pascal(&text).to_lowercase()).skip(1);
+                    let names = numbered(pascal(&text).to_lowercase()).skip(1);
                     let names = names.map(|name| match pascal(&name) == name {
                         true => format!("x{name}"),
                         false => name,
@@ -238,12 +239,6 @@ fn effective(document: &Value, item: &Value, operation: &Value) -> Vec<Value> {
     all
 }
 
-/// The name itself, then with the numbers 2, 3 and so on.
-fn counted(name: String) -> impl Iterator<Item = String> {
-    let numbered = name.clone();
-    std::iter::once(name).chain((2..u32::MAX).map(move |count| format!("{numbered}{count}")))
-}
-
 fn is_part(it: char) -> bool {
     it.is_alphanumeric() || it == '_'
 }
@@ -268,7 +263,8 @@ fn snake(text: &str) -> String {
     }
 }
 
-fn resolved<'v>(document: &'v Value, value: &'v Value) -> &'v Value {
+/// The target of a value's references, or the value itself.
+pub(super) fn resolved<'v>(document: &'v Value, value: &'v Value) -> &'v Value {
     let mut value = value;
     for _ in 0..MAX_REFERENCES {
         let reference = value.get("$ref").and_then(Value::as_str);

@@ -39,29 +39,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
             #(#methods)*
         }
     };
-    let imports = imports(
-        &[
-            "codegen_runtime::Failure",
-            "codegen_runtime::JsonBody",
-            "codegen_runtime::ListForm",
-            "codegen_runtime::ListQuery",
-            "codegen_runtime::OptionalForm",
-            "codegen_runtime::OptionalJsonBody",
-            "codegen_runtime::gateway::GatewayResponse",
-            "codegen_runtime::gateway::Unread",
-            "dropshot::ApiDescription",
-            "dropshot::ApiDescriptionBuildErrors",
-            "dropshot::Header",
-            "dropshot::MultipartBody",
-            "dropshot::Path",
-            "dropshot::Query",
-            "dropshot::RequestContext",
-            "dropshot::TypedBody",
-            "dropshot::UntypedBody",
-            "dropshot::WebsocketUpgrade",
-        ],
-        &code,
-    );
+    let imports = imports(&[], &code);
     let types = api::types_import(all);
     let used = match dispatch {
         Dispatch::Dropshot => quote! {
@@ -90,8 +68,10 @@ fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let response = derived(&operation.name, "Response");
     let arguments = api::arguments(operation, all);
     let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
-    let is_bytes =
-        matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Bytes | BodyContent::Multipart));
+    let is_bytes = match &operation.body {
+        Some(body) if matches!(body.content, BodyContent::Multipart) => !body.optional,
+        body => matches!(body, Some(body) if matches!(body.content, BodyContent::Bytes)),
+    };
     let mut values: Vec<TokenStream> = arguments
         .iter()
         .map(|(name, _)| match name.to_string().as_str() {

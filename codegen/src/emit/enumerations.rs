@@ -5,7 +5,7 @@ use std::str::FromStr;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::tokens::docs;
+use super::tokens::{deserialize, docs};
 use crate::model::{Enumeration, EnumerationKind, TypeDefinition};
 
 pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStream {
@@ -26,14 +26,9 @@ pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStre
         true => quote! { one_of },
         false => quote! { one_of_values },
     };
-    let deserialize = definition.in_requests.then(|| {
-        quote! {
-            impl<'de> Deserialize<'de> for #ident {
-                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                    body::#reader(deserializer, #ident::VALUES, #ident::parse)
-                }
-            }
-        }
+    let read = definition.in_requests.then(|| {
+        let read = quote! { body::#reader(deserializer, #ident::VALUES, #ident::parse) };
+        deserialize(ident, &read)
     });
     let value = value(of);
     let write = (!is_text && definition.in_responses).then(|| {
@@ -71,7 +66,7 @@ pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStre
             #value
         }
 
-        #deserialize
+        #read
         #write
     }
 }
@@ -81,8 +76,8 @@ fn value(of: &Enumeration) -> Option<TokenStream> {
     let kind = match of.kind {
         EnumerationKind::Text => return None,
         EnumerationKind::Integer(kind) => kind.name(),
-        EnumerationKind::Number => "f64",
-        EnumerationKind::Boolean => "bool",
+        EnumerationKind::Number => "f64".into(),
+        EnumerationKind::Boolean => "bool".into(),
     };
     let arms = of.variants.iter().map(|variant| {
         let ident = &variant.ident;

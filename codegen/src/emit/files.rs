@@ -29,7 +29,7 @@ pub(super) fn file(name: &str, about: &str, tokens: TokenStream) -> Result<File,
 }
 
 /// The items of a file, in order.
-fn items(tokens: TokenStream) -> impl Iterator<Item = TokenStream> {
+pub(super) fn items(tokens: TokenStream) -> impl Iterator<Item = TokenStream> {
     let mut rest = tokens.into_iter();
     std::iter::from_fn(move || {
         let mut item = TokenStream::new();

@@ -67,7 +67,8 @@ pub(super) fn parameters(owner: &Ident, all: &[Field], api: &Api) -> (Vec<TokenS
     };
     let mut writer = Writer::new(owner, all, usage, api);
     for field in all {
-        writer.member(field, Some(readers::parameter(field, api)), None);
+        let reader = readers::parameter(field, api, &mut writer.helpers);
+        writer.member(field, Some(reader), None);
     }
     writer.finish()
 }

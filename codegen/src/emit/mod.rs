@@ -41,56 +41,48 @@ pub use options::{Dispatch, Root};
 /// If the generated code does not parse.
 pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, Problem> {
     let root = &root.tokens();
-    let of_users = |name: &str, about: &str, tokens| file(name, about, name_conflicts::of_users(tokens, api));
-    let mut files = Vec::new();
-    let mut modules = Vec::new();
+    let mut all = Vec::new();
     if dispatch == Dispatch::Dropshot || lint::conflicts(&api.operations).is_empty() {
-        modules.extend(["api", "dispatch"]);
-        files.push(of_users("api.rs", "The API trait.", api::tokens(api, root, dispatch))?);
-        files.push(of_users(
-            "dispatch.rs",
-            "The implementation of the API trait, which calls the handlers.",
-            dispatch::tokens(api, root, dispatch),
-        )?);
+        let about = "The implementation of the API trait, which calls the handlers.";
+        all.push(("api", "The API trait.", api::tokens(api, root, dispatch)));
+        all.push(("dispatch", about, dispatch::tokens(api, root, dispatch)));
     }
     if dispatch == Dispatch::Calls {
-        modules.push("calls");
-        let tokens = calls::tokens(api, root);
-        files.push(of_users(
-            "calls.rs",
-            "A table of functions, one for each operation.",
-            tokens,
+        let about = "A table of functions, one for each operation.";
+        all.push(("calls", about, calls::tokens(api, root)));
+    }
+    let about = "Data about each operation, from the document.";
+    all.push(("errors", "The error codes.", errors::tokens(api, root)));
+    all.push(("operations", about, operations::tokens(api)));
+    all.push((
+        "responses",
+        "The success responses of each operation.",
+        responses::tokens(api),
+    ));
+    let mut modules: Vec<&str> = all.iter().map(|(name, ..)| *name).chain(["types"]).collect();
+    modules.sort_unstable();
+    let modules = modules.into_iter().map(|name| quote::format_ident!("{name}"));
+    let modules = quote! { #(pub mod #modules;)* };
+    let mut files = Vec::new();
+    for (name, about, tokens) in all {
+        files.push(file(
+            &format!("{name}.rs"),
+            about,
+            name_conflicts::of_users(tokens, api),
         )?);
     }
-    modules.extend(["errors", "operations", "responses", "types"]);
-    modules.sort_unstable();
-    let modules = modules.iter().map(|name| {
-        let name = quote::format_ident!("{name}");
-        quote! { pub mod #name; }
-    });
-    files.extend([
-        of_users("errors.rs", "The error codes.", errors::tokens(api, root))?,
-        file(
-            "mod.rs",
-            "The server, generated from the OpenAPI document.",
-            quote! { #(#modules)* },
-        )?,
-        of_users(
-            "operations.rs",
-            "Data about each operation, from the document.",
-            operations::tokens(api),
-        )?,
-        of_users(
-            "responses.rs",
-            "The success responses of each operation.",
-            responses::tokens(api),
-        )?,
-        file(
-            "types.rs",
-            "The types of the document, and the parameters of its operations.",
-            name_conflicts::of_types(types::tokens(api), api),
-        )?,
-    ]);
+    let about = "The types of the document, and the parameters of its operations.";
+    files.push(file(
+        "mod.rs",
+        "The server, generated from the OpenAPI document.",
+        modules,
+    )?);
+    files.push(file(
+        "types.rs",
+        about,
+        name_conflicts::of_types(types::tokens(api), api),
+    )?);
+    files.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(files)
 }
 

@@ -9,6 +9,7 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 
+use super::files::items;
 use super::tokens::identifiers;
 use crate::model::{Api, BodyContent, Operation};
 use crate::naming::{OPERATION_TYPES, USED, derived};
@@ -91,18 +92,12 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
         return tokens;
     }
     let parameters = api.operations.iter().flat_map(|operation| {
-        let groups = [
-            (&operation.path_parameters, "Path"),
-            (&operation.query_parameters, "Query"),
-            (&operation.header_parameters, "Headers"),
-        ];
-        let some = groups.into_iter().filter(|(fields, _)| !fields.is_empty());
         let form = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Form(_)));
-        let suffixes = some.map(|(_, suffix)| suffix).chain(form.then_some("Form"));
-        let suffixes: Vec<_> = suffixes.collect();
-        suffixes
-            .into_iter()
-            .map(|suffix| (derived(&operation.name, suffix), type_beside(&raw, operation, suffix)))
+        let suffixes = operation
+            .groups()
+            .map(|(.., suffix)| suffix)
+            .chain(form.then_some("Form"));
+        suffixes.map(|suffix| (derived(&operation.name, suffix), type_beside(&raw, operation, suffix)))
     });
     let types = api.types.iter().map(|it| (it.ident.clone(), it.ident.clone()));
     let imported = types
@@ -182,42 +177,20 @@ fn walk(tokens: TokenStream, replace: &mut impl FnMut(&Ident, bool) -> Option<To
 
 /// Removes the imports of names in `raw`.
 fn without_imports(tokens: TokenStream, raw: &BTreeSet<String>) -> TokenStream {
-    items(tokens, |item| {
-        let last = item.iter().rev().find_map(|tree| match tree {
-            TokenTree::Ident(ident) => Some(ident.to_string()),
-            _ => None,
-        });
-        let is_import = matches!(item.first(), Some(TokenTree::Ident(ident)) if ident == "use");
-        (is_import && last.is_some_and(|last| raw.contains(&last))).then(TokenStream::new)
-    })
+    let is_kept = |item: &TokenStream| {
+        let text = item.to_string();
+        let path = text.strip_prefix("use ").map(|path| path.trim_end_matches([';', ' ']));
+        path.is_none_or(|path| !raw.contains(path.rsplit(' ').next().unwrap_or_default()))
+    };
+    match raw.is_empty() {
+        true => tokens,
+        false => items(tokens).filter(is_kept).collect(),
+    }
 }
 
 fn replaced_glob(tokens: TokenStream, explicit: &TokenStream) -> TokenStream {
-    items(tokens, |item| {
-        let text: TokenStream = item.iter().cloned().collect();
-        (text.to_string() == "use super :: types :: * ;").then(|| explicit.clone())
-    })
-}
-
-/// Replaces whole items that end with a semicolon.
-fn items(tokens: TokenStream, replace: impl Fn(&[TokenTree]) -> Option<TokenStream>) -> TokenStream {
-    let mut out = TokenStream::new();
-    let mut item: Vec<TokenTree> = Vec::new();
-    for tree in tokens {
-        let ends = match &tree {
-            TokenTree::Punct(punct) => punct.as_char() == ';',
-            TokenTree::Group(group) => group.delimiter() == proc_macro2::Delimiter::Brace,
-            _ => false,
-        };
-        item.push(tree);
-        if ends {
-            match replace(&item) {
-                Some(other) => out.extend(other),
-                None => out.extend(item.drain(..)),
-            }
-            item.clear();
-        }
-    }
-    out.extend(item);
-    out
+    let is_glob = |item: &TokenStream| item.to_string() == "use super :: types :: * ;";
+    items(tokens)
+        .map(|item| if is_glob(&item) { explicit.clone() } else { item })
+        .collect()
 }

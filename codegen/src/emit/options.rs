@@ -29,13 +29,14 @@ impl Default for Root {
 }
 
 /// How requests reach their operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Dispatch {
-    /// Through Dropshot's server: `dispatch.rs` implements the trait, and Dropshot routes requests and reads arguments.
+    /// Generate `dispatch.rs`, which implements the API trait, for Dropshot's server
     #[default]
     Dropshot,
-    /// Through your gateway, which authenticates the caller before it reads the arguments. `calls.rs` is a table of functions that
-    /// take a `codegen_runtime::call::Request`. `dispatch.rs` implements the trait with the gateway, so that Dropshot's server can
-    /// serve the same operations.
+    /// Generate `calls.rs`, a table of functions that each take a `codegen_runtime::call::Request`, and a `dispatch.rs` that
+    /// implements the API trait with a gateway
     Calls,
 }

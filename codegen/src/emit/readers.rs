@@ -3,10 +3,14 @@
 use codegen_runtime::{ArrayRules, NumberRules, Pattern};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 
 use super::fields::rust_type;
+use super::tokens::deserialize;
 use crate::literals::integer;
-use crate::model::{Alternative, Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Type, Union};
+use crate::model::{
+    Alternative, Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Tagging, Type, Union,
+};
 
 /// The body of the function that reads a member from `deserializer`; `None` if serde's derived implementation suffices.
 /// `default` is the value of an omitted member. Helper types that check items and values are added to `helpers`.
@@ -142,23 +146,34 @@ pub(super) fn helper(ty: &Type, name: &str, helpers: &mut Vec<TokenStream>) -> O
     let expression = value(ty, name, helpers)?;
     let ident = format_ident!("{name}");
     let ty = rust_type(ty);
+    let read = deserialize(
+        &ident,
+        &quote! {
+            let value: Result<#ty, D::Error> = #expression;
+            value.map(#ident)
+        },
+    );
     helpers.push(quote! {
         struct #ident(#ty);
 
-        impl<'de> Deserialize<'de> for #ident {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let value: Result<#ty, D::Error> = #expression;
-                value.map(#ident)
-            }
-        }
+        #read
     });
     Some(ident)
 }
 
-/// The body of the function that reads a parameter from `deserializer`.
-pub(super) fn parameter(field: &Field, api: &Api) -> TokenStream {
-    let style = field.list.unwrap_or(ListStyle::Separated(','));
-    let read = text(&field.ty, &field.name, style, api);
+/// The body of the function that reads a parameter from `deserializer`. Helper types are added to `helpers`.
+pub(super) fn parameter(field: &Field, api: &Api, helpers: &mut Vec<TokenStream>) -> TokenStream {
+    let prefix = format!("Read_{}", field.ident.unraw());
+    let mut text = Text {
+        name: &field.name,
+        style: field.list.unwrap_or(ListStyle::Separated(',')),
+        api,
+        helpers,
+    };
+    let read = match text.style {
+        ListStyle::Json => text.json(&field.ty, &prefix),
+        _ => text.read(&field.ty, &prefix),
+    };
     if field.is_option() {
         quote! { #read.map(Some) }
     } else {
@@ -166,58 +181,96 @@ pub(super) fn parameter(field: &Field, api: &Api) -> TokenStream {
     }
 }
 
-fn text(ty: &Type, name: &str, style: ListStyle, api: &Api) -> TokenStream {
-    match ty {
-        Type::Boolean => quote! { param::boolean(deserializer, #name) },
-        Type::Integer { kind, rules } => {
-            let rules = integer_rules(*kind, rules);
-            quote! { param::integer(deserializer, #name, #rules) }
-        }
-        Type::Number(rules) => {
-            let rules = float_rules(rules);
-            quote! { param::number(deserializer, #name, #rules) }
-        }
-        Type::DateTime => quote! { param::date_time(deserializer, #name) },
-        Type::Date => quote! { param::date(deserializer, #name) },
-        Type::Uuid => quote! { param::uuid(deserializer, #name) },
-        Type::Array { items, rules } => {
-            let style = match style {
-                ListStyle::Repeated => quote! { param::List::Repeated },
-                ListStyle::Separated(by) => quote! { param::List::Separated(#by) },
-            };
-            let rules = array_rules(rules);
-            let read = text(items, name, ListStyle::Repeated, api);
-            quote! { param::list(deserializer, #name, #style, #rules, |deserializer| #read) }
-        }
-        Type::Named(ident) => {
-            let definition = api.types.iter().find(|definition| definition.ident == *ident);
-            match definition.map(|definition| &definition.shape) {
+/// The code that reads values from the text of a parameter.
+struct Text<'a> {
+    name: &'a str,
+    style: ListStyle,
+    api: &'a Api,
+    helpers: &'a mut Vec<TokenStream>,
+}
+
+impl Text<'_> {
+    fn read(&mut self, ty: &Type, prefix: &str) -> TokenStream {
+        let name = self.name;
+        match ty {
+            Type::Boolean => quote! { param::boolean(deserializer, #name) },
+            Type::Integer { kind, rules } => {
+                let rules = integer_rules(*kind, rules);
+                quote! { param::integer(deserializer, #name, #rules) }
+            }
+            Type::Number(rules) => {
+                let rules = float_rules(rules);
+                quote! { param::number(deserializer, #name, #rules) }
+            }
+            Type::ExactNumber { max_significant_digits } => {
+                quote! { param::exact_number(deserializer, #name, #max_significant_digits) }
+            }
+            Type::Decimal { places } => quote! { param::decimal(deserializer, #name, #places) },
+            Type::Bytes => quote! { param::base64(deserializer, #name) },
+            Type::DateTime => quote! { param::date_time(deserializer, #name) },
+            Type::Date => quote! { param::date(deserializer, #name) },
+            Type::Uuid => quote! { param::uuid(deserializer, #name) },
+            Type::Array { items, rules } => {
+                let style = match self.style {
+                    ListStyle::Separated(by) => quote! { param::List::Separated(#by) },
+                    ListStyle::Repeated | ListStyle::Json => quote! { param::List::Repeated },
+                };
+                let rules = array_rules(rules);
+                let read = self.read(items, &format!("{prefix}Item"));
+                quote! { param::list(deserializer, #name, #style, #rules, |deserializer| #read) }
+            }
+            Type::String(rules) => {
+                let (statics, rules) = string_rules(rules);
+                after(statics, quote! { param::string(deserializer, #name, #rules) })
+            }
+            Type::Named(ident) => match self.api.shape(ident) {
+                Some(Shape::Enum(_)) => quote! { param::one_of(deserializer, #name, #ident::VALUES, #ident::parse) },
                 Some(Shape::Newtype(inner)) => {
-                    let read = text(inner, name, style, api);
+                    let read = self.read(inner, prefix);
                     quote! { #read.map(#ident) }
                 }
-                Some(Shape::Union(union)) => alternatives(ident, union, name, |ty| text(ty, name, style, api)),
-                _ => quote! { param::one_of(deserializer, #name, #ident::VALUES, #ident::parse) },
-            }
+                Some(Shape::Union(union)) => match union.tagging {
+                    Tagging::Value { exclusive } => self.alternatives(ident, union, exclusive, prefix),
+                    Tagging::Member(_) | Tagging::Name => self.json(ty, prefix),
+                },
+                _ => self.json(ty, prefix),
+            },
+            // A member of a form.
+            _ => self.json(ty, prefix),
         }
-        Type::String(rules) => {
-            let (statics, rules) = string_rules(rules);
-            after(statics, quote! { param::string(deserializer, #name, #rules) })
+    }
+
+    /// Reads the text as JSON.
+    fn json(&mut self, ty: &Type, prefix: &str) -> TokenStream {
+        let name = self.name;
+        match helper(ty, prefix, self.helpers) {
+            None => quote! { param::json(deserializer, #name) },
+            Some(helper) => quote! { param::json::<_, #helper>(deserializer, #name).map(|value| value.0) },
         }
-        _ => quote! { param::string(deserializer, #name, StringRules::NONE) },
+    }
+
+    /// Reads the text as one of several alternatives.
+    fn alternatives(&mut self, ident: &Ident, union: &Union, exclusive: bool, prefix: &str) -> TokenStream {
+        let (name, choose) = (self.name, choose(exclusive));
+        let names = union.alternatives.iter().map(Alternative::name);
+        let tried = union.alternatives.iter().map(|alternative| {
+            let variant = &alternative.ident;
+            let prefix = format!("{prefix}{}", variant.unraw());
+            let read = alternative.content.as_ref().map(|ty| self.read(ty, &prefix));
+            quote! { unions::read_text(text, #name, |deserializer| #read).map(#ident::#variant) }
+        });
+        let tried: Vec<_> = tried.collect();
+        quote! {
+            param::tried(deserializer, #name, |text| unions::#choose([#(#names),*], [#(#tried),*]))
+        }
     }
 }
 
-/// The code that reads a parameter as one of several alternatives. `read` generates the code for the type of each.
-fn alternatives(ident: &Ident, union: &Union, name: &str, read: impl Fn(&Type) -> TokenStream) -> TokenStream {
-    let names = union.alternatives.iter().map(Alternative::name);
-    let tried = union.alternatives.iter().map(|alternative| {
-        let variant = &alternative.ident;
-        let read = alternative.content.as_ref().map(&read);
-        quote! { unions::read_text(text, #name, |deserializer| #read).map(#ident::#variant) }
-    });
-    quote! {
-        param::tried(deserializer, #name, |text| unions::only([#(#names),*], [#(#tried),*]))
+/// The function that chooses among the alternatives that match.
+pub(super) fn choose(exclusive: bool) -> TokenStream {
+    match exclusive {
+        true => quote! { only },
+        false => quote! { first },
     }
 }
 

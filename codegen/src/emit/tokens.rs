@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;
 
 use crate::model::{Api, Operation};
+use crate::naming::USED;
 
 /// Doc attributes. Code blocks are marked as text, so that rustdoc does not run them.
 pub(super) fn docs(text: &str) -> TokenStream {
@@ -32,14 +33,18 @@ pub(super) fn docs(text: &str) -> TokenStream {
     quote! { #(#[doc = #lines])* }
 }
 
-/// Imports of those `names` (full paths) whose last segment occurs in `code`.
-pub(super) fn imports(names: &[&str], code: &TokenStream) -> TokenStream {
+/// Imports of those types of other crates, and of those of `modules`, that occur in `code`.
+pub(super) fn imports(modules: &[&'static str], code: &TokenStream) -> TokenStream {
     let mut found = BTreeSet::new();
     identifiers(code, &mut found);
-    let used = names
-        .iter()
-        .filter(|name| found.contains(name.rsplit("::").next().unwrap_or_default()));
-    let paths = used.filter_map(|name| syn::parse_str::<syn::Path>(name).ok());
+    let is_used = |path: &&str| found.contains(path.rsplit("::").next().unwrap_or_default());
+    let types = USED.iter().map(|(_, path)| *path);
+    let foreign = types.filter(|path| !path.is_empty() && !path.starts_with("::std"));
+    let mut paths: Vec<&str> = foreign.chain(modules.iter().copied()).filter(is_used).collect();
+    paths.sort_unstable();
+    let paths = paths
+        .into_iter()
+        .filter_map(|path| syn::parse_str::<syn::Path>(path.trim_start_matches(':')).ok());
     quote! { #(use #paths;)* }
 }
 
@@ -51,6 +56,32 @@ pub(super) fn identifiers(code: &TokenStream, found: &mut BTreeSet<String>) {
             }
             TokenTree::Group(group) => identifiers(&group.stream(), found),
             TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+/// The implementation of `Deserialize` with this function body.
+pub(super) fn deserialize(ident: &Ident, body: &TokenStream) -> TokenStream {
+    quote! {
+        impl<'de> Deserialize<'de> for #ident {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #body
+            }
+        }
+    }
+}
+
+/// The module with the functions that read `owner`, which contains its implementation of `Deserialize`.
+pub(super) fn reading(owner: &Ident, helpers: &[TokenStream], body: &TokenStream) -> TokenStream {
+    let module = super::members::module(owner);
+    let read = deserialize(owner, body);
+    quote! {
+        mod #module {
+            use super::*;
+
+            #(#helpers)*
+
+            #read
         }
     }
 }

@@ -6,10 +6,12 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use serde_json::{Map, Value, json};
 
-use super::tokens::{docs, imports};
+use super::tokens::{docs, imports, reading};
 use super::{enumerations, fields, members, readers, unions};
 use crate::model::plausible;
-use crate::model::{Api, BodyContent, Field, Form, Operation, Others, Shape, Struct, Type, TypeDefinition};
+use crate::model::{
+    Api, BodyContent, Field, Form, ListStyle, Operation, Others, Shape, Struct, Type, TypeDefinition, closure,
+};
 use crate::naming::derived;
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
@@ -18,29 +20,10 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
     let code = quote! { #(#definitions)* #(#parameters)* };
     let imports = imports(
         &[
-            "chrono::DateTime",
-            "chrono::NaiveDate",
-            "chrono::Utc",
-            "codegen_runtime::ArrayRules",
-            "codegen_runtime::Base64",
-            "codegen_runtime::ExactNumber",
-            "codegen_runtime::MapRules",
-            "codegen_runtime::NumberRules",
-            "codegen_runtime::Pattern",
-            "codegen_runtime::PlausibleRange",
-            "codegen_runtime::StringRules",
-            "codegen_runtime::body",
-            "codegen_runtime::param",
-            "codegen_runtime::schema",
-            "codegen_runtime::unions",
-            "rust_decimal::Decimal",
-            "schemars::JsonSchema",
-            "schemars::r#gen::SchemaGenerator",
-            "schemars::schema::Schema",
-            "serde::Deserialize",
-            "serde::Deserializer",
-            "serde::Serialize",
-            "serde::Serializer",
+            "::codegen_runtime::body",
+            "::codegen_runtime::param",
+            "::codegen_runtime::schema",
+            "::codegen_runtime::unions",
         ],
         &code,
     );
@@ -50,20 +33,16 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 /// The types that requests or responses contain, and those that only their schemas refer to, such as the parts of an
 /// `allOf`.
 fn needed(api: &Api) -> Vec<&TypeDefinition> {
-    let mut idents: BTreeSet<Ident> = BTreeSet::new();
-    loop {
-        let before = idents.len();
-        for definition in &api.types {
-            if definition.in_requests || definition.in_responses || idents.contains(&definition.ident) {
-                idents.insert(definition.ident.clone());
-                idents.extend(definition.refers_to.iter().cloned());
-                definition.mentioned(&mut idents);
-            }
-        }
-        if idents.len() == before {
-            break;
-        }
-    }
+    let is_sent = |definition: &&TypeDefinition| definition.in_requests || definition.in_responses;
+    let sent = api
+        .types
+        .iter()
+        .filter(is_sent)
+        .map(|definition| definition.ident.clone());
+    let idents = closure(sent, |ident| {
+        let definition = api.types.iter().find(|definition| definition.ident == *ident);
+        definition.map(TypeDefinition::used).unwrap_or_default()
+    });
     api.types
         .iter()
         .filter(|definition| idents.contains(&definition.ident))
@@ -151,21 +130,11 @@ fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
         let mut helpers = Vec::new();
         let expression = readers::value(ty, "Read_", &mut helpers)
             .unwrap_or_else(|| quote! { Deserialize::deserialize(deserializer) });
-        let module = members::module(ident);
-        quote! {
-            mod #module {
-                use super::*;
-
-                #(#helpers)*
-
-                impl<'de> Deserialize<'de> for #ident {
-                    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        let value: Result<#inner, D::Error> = #expression;
-                        value.map(#ident)
-                    }
-                }
-            }
-        }
+        let body = quote! {
+            let value: Result<#inner, D::Error> = #expression;
+            value.map(#ident)
+        };
+        reading(ident, &helpers, &body)
     });
     quote! {
         #[derive(Clone, Debug, PartialEq, #serialize)]
@@ -236,38 +205,31 @@ fn schema_tokens(ident: &Ident, name: &str, schema: &Value, refers_to: &[Ident],
 }
 
 fn parameters(operation: &Operation, api: &Api) -> TokenStream {
-    let groups = [
-        (&operation.path_parameters, "Path", "path"),
-        (&operation.query_parameters, "Query", "query"),
-        (&operation.header_parameters, "Headers", "header"),
-    ];
-    let all = groups
-        .into_iter()
-        .filter(|(parameters, ..)| !parameters.is_empty())
-        .map(|(parameters, suffix, what)| {
-            let ident = derived(&operation.name, suffix);
-            let about = docs(&format!("The {what} parameters of `{}`.", operation.id));
-            let (members, readers) = members::parameters(&ident, parameters, api);
-            let schema = schema_tokens(
-                &ident,
-                &ident.to_string(),
-                &parameters_schema(
-                    parameters,
-                    what == "header",
-                    api,
-                    operation.pagination.as_ref().filter(|_| what == "query"),
-                ),
-                &referred(parameters, what == "header", api),
-                false,
-            );
-            quote! {
-                #about
-                #[derive(Clone, Debug, PartialEq, Deserialize)]
-                pub struct #ident { #(#members),* }
-                #readers
-                #schema
-            }
-        });
+    let all = operation.groups().map(|(parameters, what, suffix)| {
+        let what = what.trim_end_matches('s');
+        let ident = derived(&operation.name, suffix);
+        let about = docs(&format!("The {what} parameters of `{}`.", operation.id));
+        let (members, readers) = members::parameters(&ident, parameters, api);
+        let schema = schema_tokens(
+            &ident,
+            &ident.to_string(),
+            &parameters_schema(
+                parameters,
+                what == "header",
+                api,
+                operation.pagination.as_ref().filter(|_| what == "query"),
+            ),
+            &referred(parameters, what == "header", api),
+            false,
+        );
+        quote! {
+            #about
+            #[derive(Clone, Debug, PartialEq, Deserialize)]
+            pub struct #ident { #(#members),* }
+            #readers
+            #schema
+        }
+    });
     let form = match operation.body.as_ref().map(|body| &body.content) {
         Some(BodyContent::Form(of)) => Some(form(operation, of, api)),
         _ => None,
@@ -296,7 +258,7 @@ fn referred(parameters: &[Field], is_header: bool, api: &Api) -> Vec<Ident> {
     let mut all = BTreeSet::new();
     for parameter in parameters
         .iter()
-        .filter(|parameter| is_header || !api.is_list(&parameter.ty))
+        .filter(|parameter| is_described(parameter, is_header, api))
     {
         parameter.ty.mentioned(&mut all);
     }
@@ -304,13 +266,18 @@ fn referred(parameters: &[Field], is_header: bool, api: &Api) -> Vec<Ident> {
     all.into_iter().collect()
 }
 
+/// Whether Dropshot's document has the type of a parameter: it accepts only scalars in path and query. All others are
+/// described as strings.
+fn is_described(parameter: &Field, is_header: bool, api: &Api) -> bool {
+    api.is_scalar_parameter(parameter) || is_header && parameter.list != Some(ListStyle::Json)
+}
+
 fn parameters_schema(parameters: &[Field], is_header: bool, api: &Api, pagination: Option<&Value>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for parameter in parameters {
         let mut schema = parameter.schema.clone();
-        if !is_header && api.is_list(&parameter.ty) {
-            // Dropshot accepts only scalars in path and query, so its document describes a list as a string.
+        if !is_described(parameter, is_header, api) {
             schema = json!({ "type": "string" });
         }
         if schema.get("$ref").is_some() {

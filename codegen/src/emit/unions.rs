@@ -5,8 +5,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
-use super::tokens::docs;
-use super::{fields, members, readers};
+use super::tokens::{deserialize, docs, reading};
+use super::{fields, readers};
 use crate::model::{Alternative, JoinedPart, Tagging, Type, TypeDefinition, Union};
 
 pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream {
@@ -73,29 +73,18 @@ fn read(definition: &TypeDefinition, union: &Union) -> TokenStream {
                 quote! { value.read()#read }
             });
             let tried: Vec<_> = tried.collect();
-            let choose = choose(*exclusive);
+            let choose = readers::choose(*exclusive);
             quote! {
                 let value = unions::Tried::of(deserializer)?;
                 unions::#choose([#(#names),*], [#(#tried),*])
             }
         }
     };
-    let named = (union.tagging == Tagging::Name).then(|| by_name(ident, union, &mut helpers));
-    let module = members::module(ident);
-    quote! {
-        mod #module {
-            use super::*;
-
-            #(#helpers)*
-            #named
-
-            impl<'de> Deserialize<'de> for #ident {
-                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                    #body
-                }
-            }
-        }
+    if union.tagging == Tagging::Name {
+        let named = by_name(ident, union, &mut helpers);
+        helpers.push(named);
     }
+    reading(ident, &helpers, &body)
 }
 
 /// A value that stays JSON. Each alternative that it matches can be read from it.
@@ -129,23 +118,10 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
         }
     }
     let serialize = definition.in_responses.then(|| quote! { Serialize });
-    let reading = definition.in_requests.then(|| {
-        let module = members::module(ident);
-        quote! {
-            mod #module {
-                use super::*;
-
-                #(#helpers)*
-
-                impl<'de> Deserialize<'de> for #ident {
-                    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        codegen_runtime::RawJson::of(deserializer, &[#(#checks),*]).map(#ident)
-                    }
-                }
-
-                impl #ident { #(#views)* }
-            }
-        }
+    let read = definition.in_requests.then(|| {
+        helpers.push(quote! { impl #ident { #(#views)* } });
+        let body = quote! { codegen_runtime::RawJson::of(deserializer, &[#(#checks),*]).map(#ident) };
+        reading(ident, &helpers, &body)
     });
     quote! {
         #[derive(Clone, Debug, PartialEq, #serialize)]
@@ -158,7 +134,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
             }
         }
 
-        #reading
+        #read
     }
 }
 
@@ -173,14 +149,11 @@ pub(super) fn joined(definition: &TypeDefinition, parts: &[JoinedPart]) -> Token
         .map(|all| quote! { &[#(#all),*] })
         .collect();
     let read = definition.in_requests.then(|| {
-        quote! {
-            impl<'de> Deserialize<'de> for #ident {
-                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                    let whole = unions::Whole::of(deserializer)?;
-                    Ok(#ident { #(#names: whole.without(#others)?),* })
-                }
-            }
-        }
+        let body = quote! {
+            let whole = unions::Whole::of(deserializer)?;
+            Ok(#ident { #(#names: whole.without(#others)?),* })
+        };
+        deserialize(ident, &body)
     });
     let write = definition.in_responses.then(|| {
         quote! {
@@ -273,12 +246,5 @@ fn write(ident: &Ident, union: &Union, index: u32, alternative: &Alternative) ->
             }
         }
         _ => quote! { #ident::#variant(value) => value.serialize(serializer) },
-    }
-}
-
-fn choose(exclusive: bool) -> TokenStream {
-    match exclusive {
-        true => quote! { only },
-        false => quote! { first },
     }
 }

@@ -24,7 +24,7 @@ pub struct Field {
     pub default: Option<Value>,
     /// `deprecated`
     pub deprecated: bool,
-    /// How a parameter encodes a list.
+    /// How a parameter encodes a list, or another value that is not text.
     pub list: Option<ListStyle>,
     /// `readOnly` or `writeOnly`
     pub one_way: Option<OneWay>,
@@ -36,13 +36,15 @@ pub struct Field {
     pub pointer: String,
 }
 
-/// How a parameter encodes a list.
+/// How a parameter encodes a list, or another value that is not text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListStyle {
     /// One occurrence of the name per item (`style: form` with `explode`, the default for queries).
     Repeated,
     /// One string with this separator between the items.
     Separated(char),
+    /// The value as JSON, whatever its type is.
+    Json,
 }
 
 /// The only direction in which a member is sent.

@@ -14,8 +14,10 @@ pub use operation::{
     BodyContent, ErrorCode, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success, Versions,
 };
 pub use security::{Requirement, SecurityKind, SecurityScheme};
-pub use types::{JoinedPart, Others, Shape, Struct, TypeDefinition, close_over};
+pub use types::{JoinedPart, Others, Shape, Struct, TypeDefinition, close_over, closure};
 pub use values::{IntegerKind, MapRules, StringRules, Type};
+
+use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
 
@@ -50,16 +52,73 @@ pub struct Tag {
 }
 
 impl Api {
+    /// The structure of a named type.
+    pub fn shape(&self, ident: &Ident) -> Option<&Shape> {
+        let definition = self.types.iter().find(|definition| definition.ident == *ident);
+        definition.map(|definition| &definition.shape)
+    }
+
     /// Whether values of the type are lists.
     pub fn is_list(&self, ty: &Type) -> bool {
-        match ty {
-            Type::Array { .. } => true,
-            Type::Named(ident) => {
-                let definition = self.types.iter().find(|definition| definition.ident == *ident);
-                matches!(definition.map(|it| &it.shape), Some(Shape::Newtype(inner)) if self.is_list(inner))
+        self.list_items(ty).is_some()
+    }
+
+    /// The type of the items, if values of the type are lists.
+    pub fn list_items<'t>(&'t self, mut ty: &'t Type) -> Option<&'t Type> {
+        // Types that contain themselves are rejected elsewhere.
+        for _ in 0..=self.types.len() {
+            match ty {
+                Type::Array { items, .. } => return Some(items),
+                Type::Named(ident) => match self.shape(ident) {
+                    Some(Shape::Newtype(inner)) => ty = inner,
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether a value of the type can be written as the text of a parameter. Dropshot's document has no `anyOf` there.
+    pub fn is_text(&self, ty: &Type, with_any_of: bool) -> bool {
+        self.is_text_within(ty, with_any_of, &mut BTreeSet::new())
+    }
+
+    fn is_text_within(&self, ty: &Type, with_any_of: bool, seen: &mut BTreeSet<Ident>) -> bool {
+        let Type::Named(ident) = ty else {
+            return !matches!(
+                ty,
+                Type::Null
+                    | Type::Never
+                    | Type::Array { .. }
+                    | Type::Map { .. }
+                    | Type::Nullable(_)
+                    | Type::Boxed(_)
+                    | Type::Any
+            );
+        };
+        // A type that was visited before is checked there.
+        if !seen.insert(ident.clone()) {
+            return true;
+        }
+        match self.shape(ident) {
+            Some(Shape::Enum(_)) => true,
+            Some(Shape::Newtype(ty)) => self.is_text_within(ty, with_any_of, seen),
+            Some(Shape::Union(union)) => {
+                let is_tried = match union.tagging {
+                    Tagging::Value { exclusive } => exclusive || with_any_of,
+                    Tagging::Member(_) | Tagging::Name => false,
+                };
+                let mut contents = union.alternatives.iter().map(|it| it.content.as_ref());
+                is_tried && contents.all(|ty| ty.is_some_and(|ty| self.is_text_within(ty, with_any_of, seen)))
             }
             _ => false,
         }
+    }
+
+    /// Whether Dropshot's document and progenitor have the type of a parameter. All others are strings there.
+    pub fn is_scalar_parameter(&self, field: &Field) -> bool {
+        field.list != Some(ListStyle::Json) && self.is_text(&field.ty, false)
     }
 
     /// Whether one of the parameters is a list that repeats its name for each item.

@@ -59,6 +59,31 @@ pub struct Operation {
     pub pointer: String,
 }
 
+impl Operation {
+    /// The parameters by location, each with the name of the handler's argument and the suffix of its type.
+    pub fn groups(&self) -> impl Iterator<Item = (&[Field], &'static str, &'static str)> {
+        let all = [
+            (self.path_parameters.as_slice(), "path", "Path"),
+            (self.query_parameters.as_slice(), "query", "Query"),
+            (self.header_parameters.as_slice(), "headers", "Headers"),
+        ];
+        all.into_iter().filter(|(fields, ..)| !fields.is_empty())
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = &Field> {
+        self.groups().flat_map(|(fields, ..)| fields)
+    }
+
+    /// The members of the form, if the body is one.
+    pub fn form(&self) -> &[Field] {
+        match self.body.as_ref().map(|body| &body.content) {
+            Some(BodyContent::Form(form)) => &form.fields,
+            _ => &[],
+        }
+    }
+}
+
 /// A range of API versions such as `1.2.3`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions {

@@ -1,6 +1,6 @@
 //! Named types.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Ident;
 use serde_json::Value;
@@ -56,6 +56,13 @@ impl TypeDefinition {
     /// Collects the named types that it uses.
     pub fn mentioned(&self, found: &mut BTreeSet<Ident>) {
         self.types().for_each(|ty| ty.mentioned(found));
+    }
+
+    /// The named types that it or its schema uses.
+    pub fn used(&self) -> Vec<Ident> {
+        let mut used = BTreeSet::from_iter(self.refers_to.iter().cloned());
+        self.mentioned(&mut used);
+        used.into_iter().collect()
     }
 
     /// The named types whose values are stored inline in a value of this type, not behind a box, an array or a map.
@@ -115,17 +122,27 @@ pub enum Others {
     Kept(Box<Field>),
 }
 
-/// Adds the types that the types in `reached` use, transitively.
-pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
-    loop {
-        let before = reached.len();
-        for definition in types {
-            if reached.contains(&definition.ident) {
-                definition.mentioned(reached);
-            }
-        }
-        if reached.len() == before {
-            return;
+/// The values of `from`, and all others to which `next` leads from them.
+pub fn closure<T: Ord + Clone>(from: impl IntoIterator<Item = T>, next: impl Fn(&T) -> Vec<T>) -> BTreeSet<T> {
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<T> = from.into_iter().collect();
+    while let Some(one) = open.pop() {
+        if reached.insert(one.clone()) {
+            open.extend(next(&one));
         }
     }
+    reached
+}
+
+/// Adds the types that the types in `reached` use, transitively.
+pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
+    let by_name: BTreeMap<&Ident, &TypeDefinition> = types.iter().map(|it| (&it.ident, it)).collect();
+    *reached = closure(std::mem::take(reached), |ident| {
+        let mut mentioned = BTreeSet::new();
+        by_name
+            .get(ident)
+            .iter()
+            .for_each(|definition| definition.mentioned(&mut mentioned));
+        mentioned.into_iter().collect()
+    });
 }

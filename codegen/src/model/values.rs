@@ -13,61 +13,41 @@ pub type MapRules = codegen_runtime::MapRules<Pattern>;
 
 /// The Rust type of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IntegerKind {
-    /// `format: int8`
-    I8,
-    /// `format: int16`
-    I16,
-    /// `format: int32`
-    I32,
-    /// `format: int64` or `int`, or none
-    I64,
-    /// `format: uint8`
-    U8,
-    /// `format: uint16`
-    U16,
-    /// `format: uint32`
-    U32,
-    /// `format: uint64` or `uint`
-    U64,
-    /// `format: int128`
-    I128,
-    /// `format: uint128`
-    U128,
+pub struct IntegerKind {
+    /// Whether it has negative values.
+    pub signed: bool,
+    /// The number of bits.
+    pub bits: u32,
 }
 
 impl IntegerKind {
-    /// The Rust name.
-    pub fn name(self) -> &'static str {
-        match self {
-            IntegerKind::I8 => "i8",
-            IntegerKind::I16 => "i16",
-            IntegerKind::I32 => "i32",
-            IntegerKind::I64 => "i64",
-            IntegerKind::U8 => "u8",
-            IntegerKind::U16 => "u16",
-            IntegerKind::U32 => "u32",
-            IntegerKind::U64 => "u64",
-            IntegerKind::I128 => "i128",
-            IntegerKind::U128 => "u128",
+    /// The type of a `format`: `int8` to `int128`, `uint8` to `uint128`, `int` and `uint`. Without a format that exists in
+    /// Rust, it is `i64`.
+    pub fn of_format(format: Option<&str>) -> Self {
+        let format = format.unwrap_or_default();
+        let (signed, bits) = match format.strip_prefix("uint") {
+            Some(bits) => (false, bits),
+            None => (true, format.strip_prefix("int").unwrap_or_default()),
+        };
+        match bits.parse() {
+            Ok(bits @ (8 | 16 | 32 | 64 | 128)) => IntegerKind { signed, bits },
+            _ => IntegerKind {
+                signed: signed || !bits.is_empty(),
+                bits: 64,
+            },
         }
+    }
+
+    /// The Rust name.
+    pub fn name(self) -> String {
+        format!("{}{}", if self.signed { 'i' } else { 'u' }, self.bits)
     }
 
     /// The minimum and maximum value.
     pub fn range(self) -> (i128, i128) {
-        match self {
-            IntegerKind::I8 => (i8::MIN.into(), i8::MAX.into()),
-            IntegerKind::I16 => (i16::MIN.into(), i16::MAX.into()),
-            IntegerKind::I32 => (i32::MIN.into(), i32::MAX.into()),
-            IntegerKind::I64 => (i64::MIN.into(), i64::MAX.into()),
-            IntegerKind::U8 => (0, u8::MAX.into()),
-            IntegerKind::U16 => (0, u16::MAX.into()),
-            IntegerKind::U32 => (0, u32::MAX.into()),
-            IntegerKind::U64 => (0, u64::MAX.into()),
-            IntegerKind::I128 => (i128::MIN, i128::MAX),
-            // JSON numbers in documents are far below the actual maximum.
-            IntegerKind::U128 => (0, i128::MAX),
-        }
+        // JSON numbers in documents are far below the actual maximum of `u128`.
+        let high = i128::MAX >> (128 - self.bits - u32::from(!self.signed && self.bits < 128));
+        (if self.signed { -high - 1 } else { 0 }, high)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Boxes for types that contain themselves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proc_macro2::Ident;
 
-use crate::model::{Shape, Type, TypeDefinition};
+use crate::model::{Shape, Type, TypeDefinition, closure};
 
 /// Boxes the members and alternatives through which a type contains itself. Cycles that consist only of names remain.
 pub fn place(types: &mut [TypeDefinition]) {
@@ -14,7 +14,11 @@ pub fn place(types: &mut [TypeDefinition]) {
         while let Some(ty) = nth(&mut types[index], count) {
             count += 1;
             let Some(held) = ty.held().cloned() else { continue };
-            if !reaches(types, &by_name, &held, index) {
+            let reached = closure([held], |ident| {
+                let definition = by_name.get(ident).map(|index| &types[*index]);
+                definition.into_iter().flat_map(|it| it.held().cloned()).collect()
+            });
+            if !reached.contains(&types[index].ident) {
                 continue;
             }
             if let Some(ty) = nth(&mut types[index], count - 1) {
@@ -35,23 +39,6 @@ fn nth(definition: &mut TypeDefinition, index: usize) -> Option<&mut Type> {
         Shape::Joined(parts) => parts.get_mut(index).map(|part| &mut part.ty),
         Shape::Checked(_) | Shape::Newtype(_) | Shape::Enum(_) => None,
     }
-}
-
-/// Whether a value of type `from` contains a value of the type at index `to`.
-fn reaches(types: &[TypeDefinition], by_name: &BTreeMap<Ident, usize>, from: &Ident, to: usize) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut next = vec![from];
-    while let Some(ident) = next.pop() {
-        if *ident == types[to].ident {
-            return true;
-        }
-        if seen.insert(ident)
-            && let Some(index) = by_name.get(ident)
-        {
-            next.extend(types[*index].held());
-        }
-    }
-    false
 }
 
 fn enclose(ty: &mut Type) {

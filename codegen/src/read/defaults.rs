@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::literals;
-use crate::model::{BodyContent, Operation, Shape, TypeDefinition};
+use crate::model::{Operation, Shape, TypeDefinition};
 
 /// Checks every default.
 ///
@@ -13,20 +13,8 @@ pub fn check(types: &[TypeDefinition], operations: &[Operation]) -> Result<(), P
         Shape::Struct(object) => Some(&object.fields),
         _ => None,
     });
-    let parameters = operations.iter().flat_map(|operation| {
-        [
-            &operation.path_parameters,
-            &operation.query_parameters,
-            &operation.header_parameters,
-        ]
-    });
-    let forms = operations
-        .iter()
-        .filter_map(|operation| match &operation.body.as_ref()?.content {
-            BodyContent::Form(form) => Some(&form.fields),
-            _ => None,
-        });
-    for field in members.chain(parameters).chain(forms).flatten() {
+    let parameters = operations.iter().flat_map(|it| it.parameters().chain(it.form()));
+    for field in members.flatten().chain(parameters) {
         if let (Some(default), Err(literals::NoValue)) = (&field.default, literals::default(field, types)) {
             let reason = format!("the default {default} is not a value of this schema");
             return Err(Problem::rejected(&format!("{}/default", field.pointer), reason));

@@ -3,9 +3,9 @@
 use proc_macro2::Ident;
 
 use super::keywords::allow;
-use super::{names, scalar};
+use super::names;
 use crate::error::Problem;
-use crate::model::{Enumeration, EnumerationKind, Variant};
+use crate::model::{Enumeration, EnumerationKind, IntegerKind, Variant};
 use crate::node::Node;
 
 /// Reads the values in `enum`.
@@ -16,7 +16,7 @@ pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
     allow(node, &["type", "enum", "format"])?;
     let kind = match node.text_of("type")? {
         Some("string") => EnumerationKind::Text,
-        Some("integer") => EnumerationKind::Integer(scalar::integer_kind(node)?),
+        Some("integer") => EnumerationKind::Integer(IntegerKind::of_format(node.text_of("format")?)),
         Some("number") => EnumerationKind::Number,
         Some("boolean") => EnumerationKind::Boolean,
         _ => {

@@ -8,72 +8,48 @@ use crate::error::Problem;
 use crate::node::Node;
 
 /// The kinds of values that a type may read only in part, because it stores only the members and items that it declares.
-#[derive(Clone, Copy, Default)]
-struct Kinds {
-    objects: bool,
-    arrays: bool,
-}
-
-const ALL: Kinds = Kinds {
-    objects: true,
-    arrays: true,
-};
-
-impl Kinds {
-    fn and(self, other: Kinds) -> Self {
-        Kinds {
-            objects: self.objects || other.objects,
-            arrays: self.arrays || other.arrays,
-        }
-    }
-
-    fn meets(self, other: Kinds) -> bool {
-        self.objects && other.objects || self.arrays && other.arrays
-    }
-}
+const PARTLY: [&str; 2] = ["object", "array"];
 
 /// Whether an object or array could match two of the schemas.
 ///
 /// # Errors
 /// If a reference points to nothing.
 pub fn overlap(schemas: &[Node<'_>]) -> Result<bool, Problem> {
-    let mut before = Kinds::default();
+    let mut before = BTreeSet::new();
     for schema in schemas {
         let kinds = of(schema, &mut BTreeSet::new())?;
-        if kinds.meets(before) {
+        if !kinds.is_disjoint(&before) {
             return Ok(true);
         }
-        before = before.and(kinds);
+        before.extend(kinds);
     }
     Ok(false)
 }
 
-fn of(node: &Node<'_>, seen: &mut BTreeSet<String>) -> Result<Kinds, Problem> {
+fn of(node: &Node<'_>, seen: &mut BTreeSet<String>) -> Result<BTreeSet<&'static str>, Problem> {
     let node = node.resolved()?;
+    let these = |is_one: &dyn Fn(&str) -> bool| PARTLY.into_iter().filter(|kind| is_one(kind)).collect();
     // The kinds of a schema that was seen before have been added already.
     if !seen.insert(node.pointer().to_string()) {
-        return Ok(Kinds::default());
+        return Ok(BTreeSet::new());
     }
     if let Some(ty) = node.text_of("type")? {
-        return Ok(Kinds {
-            objects: ty == "object",
-            arrays: ty == "array",
-        });
+        return Ok(these(&|kind| kind == ty));
     }
     for keyword in ["oneOf", "anyOf", "allOf"] {
         if let Some(list) = node.get(keyword) {
-            let parts = list.items()?;
-            return parts
-                .iter()
-                .try_fold(Kinds::default(), |all, part| Ok(all.and(of(part, seen)?)));
+            let mut all = BTreeSet::new();
+            for part in list.items()? {
+                all.extend(of(&part, seen)?);
+            }
+            return Ok(all);
         }
     }
     let values = node.get("enum").and_then(|list| list.value().as_array());
-    Ok(match values {
-        Some(values) => Kinds {
-            objects: values.iter().any(Value::is_object),
-            arrays: values.iter().any(Value::is_array),
-        },
-        None => ALL,
-    })
+    let has = |kind: &str| match values {
+        Some(values) if kind == "object" => values.iter().any(Value::is_object),
+        Some(values) => values.iter().any(Value::is_array),
+        None => true,
+    };
+    Ok(these(&has))
 }

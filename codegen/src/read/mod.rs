@@ -18,6 +18,7 @@ mod security;
 mod union;
 
 pub use keywords::{ANNOTATIONS, KEYWORDS};
+pub use object::is_weaker;
 pub use operation::PARAMETER;
 pub use responses::is_json;
 
@@ -233,17 +234,7 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         {
             requests.insert(ident.clone());
         }
-        let form = match operation.body.as_ref().map(|body| &body.content) {
-            Some(BodyContent::Form(form)) => form.fields.as_slice(),
-            _ => &[],
-        };
-        for parameter in operation
-            .path_parameters
-            .iter()
-            .chain(&operation.query_parameters)
-            .chain(&operation.header_parameters)
-            .chain(form)
-        {
+        for parameter in operation.parameters().chain(operation.form()) {
             parameter.ty.mentioned(&mut requests);
         }
         responses.extend(operation.error_type.iter().cloned());

@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
 
 use crate::error::Problem;
-use crate::naming::is_used_by_generated_code;
+use crate::naming::{is_used_by_generated_code, numbered};
 use crate::node::Node;
 
 /// The name of a type. It is a raw identifier if generated code or an operation's own type has the same name, so
@@ -36,13 +36,10 @@ pub fn derived_name(proposed: &str, node: &Node<'_>) -> String {
     while node.names().schemas.contains(&name.to_upper_camel_case()) {
         name.push_str("Inline");
     }
-    let base = name.clone();
-    let mut count = 1;
-    while !node.reserve(&name.to_upper_camel_case()) {
-        count += 1;
-        name = format!("{base}{count}");
-    }
-    name
+    let mut names = numbered(name.clone());
+    names
+        .find(|name| node.reserve(&name.to_upper_camel_case()))
+        .unwrap_or(name)
 }
 
 /// The name of a function or module. Keywords become raw identifiers.

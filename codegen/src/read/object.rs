@@ -266,7 +266,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Whether another schema has all rules of a schema.
-fn is_weaker(weaker: &Value, other: &Value) -> bool {
+pub fn is_weaker(weaker: &Value, other: &Value) -> bool {
     let rules = |schema: &'_ Value| -> Vec<(String, Value)> {
         let members = schema.as_object().into_iter().flatten();
         let texts = ["title", "description", "example", "externalDocs", "xml"];

@@ -1,5 +1,7 @@
 //! Operations with their parameters and bodies.
 
+use std::collections::BTreeSet;
+
 use super::field;
 use super::keywords::ANNOTATIONS;
 use super::schema::Derived;
@@ -8,7 +10,7 @@ use crate::error::Problem;
 use crate::model::{
     BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, StringRules, Type, Versions,
 };
-use crate::naming::{operation_prefix, unnamed};
+use crate::naming::{operation_prefix, unnamed, variables};
 use crate::node::Node;
 
 /// Reads one operation.
@@ -125,10 +127,7 @@ fn parameters(
             all.push((location, field, parameter));
         }
     }
-    let named_in_path: Vec<&str> = path
-        .split('/')
-        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
-        .collect();
+    let named_in_path: Vec<&str> = variables(path).collect();
     for name in &named_in_path {
         if !all
             .iter()
@@ -164,12 +163,20 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
             "a parameter in `{found}` is not supported; use path, query or header"
         )));
     }
-    for key in ["allowReserved", "allowEmptyValue", "content"] {
+    for key in ["allowReserved", "allowEmptyValue"] {
         if let Some(place) = node.get(key).filter(|place| place.value() != false) {
             return Err(place.reject(format!("`{key}` is not supported on a parameter")));
         }
     }
-    let list = list_style(node, location.text()?)?;
+    let (schema, list) = match node.get("content").as_ref().map(Node::members).transpose()?.as_deref() {
+        None => (node.need("schema")?, list_style(node, location.text()?)?),
+        Some([(media_type, media)]) if responses::is_json(media_type) => (media.need("schema")?, ListStyle::Json),
+        Some(_) => {
+            return Err(node
+                .need("content")?
+                .reject("the `content` of a parameter must be JSON"));
+        }
+    };
     let required = node.flag("required")?;
     if location.text()? == "path" && !required {
         return Err(node.reject("a path parameter must have `required: true`"));
@@ -178,22 +185,13 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
         node.need("name")?.text()?,
         node.description()?,
         required,
-        &node.need("schema")?,
+        &schema,
         owner,
         derived,
     )?;
     field.deprecated |= node.flag("deprecated")?;
     field.list = Some(list);
-    match field.ty {
-        Type::Map { .. }
-        | Type::Any
-        | Type::Null
-        | Type::Never
-        | Type::Bytes
-        | Type::Decimal { .. }
-        | Type::ExactNumber { .. } => Err(node.reject(PARAMETER)),
-        _ => Ok((location.text()?.to_string(), field)),
-    }
+    Ok((location.text()?.to_string(), field))
 }
 
 /// The encoding of a list. For other values, `style` must be the default.
@@ -247,14 +245,11 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
     let mut object = object::object(&target, &format!("{owner}Form"), derived)?;
     for field in &mut object.fields {
         field.list = Some(ListStyle::Repeated);
-        if field.ty == Type::Any {
-            // A member without a schema is text.
-            field.ty = Type::String(StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-                format: None,
-            });
+        // A member or an item without a schema is text.
+        match &mut field.ty {
+            Type::Array { items: ty, .. } if **ty == Type::Any => **ty = Type::String(StringRules::NONE),
+            Type::Any => field.ty = Type::String(StringRules::NONE),
+            _ => {}
         }
     }
     if let Others::Kept(field) = &object.others {
@@ -292,12 +287,9 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
                                     bodies",
             ));
         }
-        [(MULTIPART, _)] if optional => {
-            return Err(body.reject("Dropshot does not support optional multipart bodies; add `required: true`"));
-        }
         [(MULTIPART, media)] => {
             if let Some(schema) = media.get("schema") {
-                parts(&schema.resolved()?)?;
+                parts(&schema, &mut BTreeSet::new())?;
             }
             BodyContent::Multipart
         }
@@ -338,16 +330,20 @@ fn is_bytes(media: &Node<'_>) -> Result<bool, Problem> {
 
 /// Checks the schema of multipart parts, which only the handler reads. It may declare parts and their types, but no
 /// rules.
-fn parts(node: &Node<'_>) -> Result<(), Problem> {
+fn parts(node: &Node<'_>, seen: &mut BTreeSet<String>) -> Result<(), Problem> {
     const KINDS: [&str; 3] = ["type", "format", "items"];
+    let node = node.resolved()?;
+    if !seen.insert(node.pointer().to_string()) {
+        return Ok(());
+    }
     for (key, place) in node.members()? {
         match key {
             "properties" => {
                 for (_, part) in place.members()? {
-                    parts(&part.resolved()?)?;
+                    parts(&part, seen)?;
                 }
             }
-            "items" => parts(&place.resolved()?)?,
+            "items" => parts(&place, seen)?,
             "required" => {}
             _ if KINDS.contains(&key) || key.starts_with("x-") || ANNOTATIONS.contains(&key) => {}
             _ => {

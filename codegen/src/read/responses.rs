@@ -56,9 +56,16 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
                 failures.add(&response, &format!("{owner}Error{status}"), derived)?;
                 continue;
             }
+            "2XX" | "3XX" => {
+                let is_whole = |known: &Success| matches!(known.content, ResponseContent::Whole);
+                if !all.successes.iter().any(is_whole) {
+                    all.successes.push(success(None, ResponseContent::Whole, &response)?);
+                }
+                continue;
+            }
             _ => status.parse().map_err(|_| {
                 place.reject(format!(
-                    "the range `{status}` is not supported; declare each status, or use `4XX` or `5XX`"
+                    "the range `{status}` is not supported; declare each status, or use `2XX` to `5XX`"
                 ))
             })?,
         };
@@ -196,7 +203,9 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
     if let Some(list) = node.get("headers") {
         for (name, place) in list.members()? {
             let header = place.resolved()?;
-            let is_supplied = header.text_of("x-supplied-by")?.is_some();
+            // A handler that builds the response sets its headers, too.
+            let is_whole = matches!(content, ResponseContent::Whole);
+            let is_supplied = is_whole || header.text_of("x-supplied-by")?.is_some();
             let mut ident = names::field_name(name, &place);
             if ident == "body" {
                 // The field `body` already exists.

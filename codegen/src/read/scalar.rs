@@ -28,13 +28,12 @@ pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
     let has_rules = ["minLength", "maxLength", "pattern"]
         .iter()
         .any(|key| node.get(key).is_some());
+    let places = node.count("x-decimal-places")?;
     match node.text_of("format")? {
-        Some("decimal") => {
+        Some("decimal") if places.is_some() => {
             allow(node, &["type", "format", "pattern", "x-decimal-places"])?;
-            let places = node
-                .count("x-decimal-places")?
-                .ok_or_else(|| node.reject("a string with `format: decimal` must have `x-decimal-places`"))?;
-            let places = u32::try_from(places).map_err(|_| node.reject("`x-decimal-places` is too large"))?;
+            let places = u32::try_from(places.unwrap_or_default());
+            let places = places.map_err(|_| node.reject("`x-decimal-places` is too large"))?;
             Ok(Type::Decimal { places })
         }
         Some("date-time") if !has_rules => plain(node, Type::DateTime),
@@ -98,7 +97,7 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
         Some(_) => allow(node, &[OF_NUMBERS.as_slice(), &["not"]].concat())?,
         None => allow(node, &OF_NUMBERS)?,
     }
-    let kind = integer_kind(node)?;
+    let kind = IntegerKind::of_format(node.text_of("format")?);
     let mut rules = number_rules(node, |place| {
         let value = place.value();
         let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
@@ -124,25 +123,6 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
         return Err(node.reject(format!("no value can have `minimum: {min}` and `maximum: {max}`")));
     }
     Ok(Type::Integer { kind, rules })
-}
-
-/// The Rust type of an integer, from its `format`. A format that does not exist in Rust does not restrict values.
-///
-/// # Errors
-/// If the format is not a string.
-pub fn integer_kind(node: &Node<'_>) -> Result<IntegerKind, Problem> {
-    Ok(match node.text_of("format")? {
-        Some("int8") => IntegerKind::I8,
-        Some("int16") => IntegerKind::I16,
-        Some("int32") => IntegerKind::I32,
-        Some("uint8") => IntegerKind::U8,
-        Some("uint16") => IntegerKind::U16,
-        Some("uint32") => IntegerKind::U32,
-        Some("uint64" | "uint") => IntegerKind::U64,
-        Some("int128") => IntegerKind::I128,
-        Some("uint128") => IntegerKind::U128,
-        _ => IntegerKind::I64,
-    })
 }
 
 /// Reads the rules of a number, using `read` to read their values.

@@ -9,9 +9,10 @@ use super::keywords::allow;
 use super::names::named;
 use super::object::Member;
 use super::schema::{self, Derived};
-use super::{kinds, names, object, scalar};
+use super::{enumerations, kinds, names, object, scalar};
 use crate::error::Problem;
-use crate::model::{Alternative, JoinedPart, Shape, Tagging, Type, Union};
+use crate::model::{Alternative, EnumerationKind, JoinedPart, Shape, Tagging, Type, Union};
+use crate::naming::numbered;
 use crate::node::Node;
 
 /// The alternatives, and how they are distinguished.
@@ -37,8 +38,8 @@ pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived)
     if items.is_empty() {
         return Err(list.reject(format!("a `{keyword}` must have at least one alternative")));
     }
-    let (tagging, mut alternatives) = if is_discriminated(node, &items)? {
-        discriminated(node, &items)?
+    let (tagging, mut alternatives) = if let Some(discriminated) = discriminated(node, &items)? {
+        discriminated
     } else if let Some(alternatives) = by_name(&items, owner, derived)? {
         (Tagging::Name, alternatives)
     } else if let Some(tag) = common_tag(&items)? {
@@ -113,24 +114,13 @@ pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Sha
     Ok(Shape::Joined(parts))
 }
 
-/// Whether the `discriminator` identifies the alternatives: each is a named schema that requires it. Otherwise it is a
-/// hint, and the alternatives are distinguished as without it.
-fn is_discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<bool, Problem> {
+/// Reads alternatives with a `discriminator` that identifies them: each is a named schema that requires it, and allows
+/// the values that select it. Otherwise the `discriminator` is a hint, and the alternatives are distinguished as without
+/// it: the result is `None`.
+fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Option<Distinguished>, Problem> {
     let Some(discriminator) = node.get("discriminator") else {
-        return Ok(false);
+        return Ok(None);
     };
-    let tag = discriminator.need("propertyName")?.text()?;
-    for item in items {
-        if schema::reference(item)?.is_none() || tag_field(item, tag)?.is_none() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Reads alternatives with a `discriminator`.
-fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Distinguished, Problem> {
-    let discriminator = node.need("discriminator")?;
     let tag = discriminator.need("propertyName")?.text()?;
     let mut mapping = Vec::new();
     if let Some(node) = discriminator.get("mapping") {
@@ -148,7 +138,9 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Distinguished, P
     for item in items {
         let wrapped = schema::reference(item)?;
         let reference = wrapped.as_ref().map(|node| node.text_of("$ref")).transpose()?.flatten();
-        let reference = reference.unwrap_or_default();
+        let (Some(reference), Some((field, allowed))) = (reference, tag_field(item, tag)?) else {
+            return Ok(None);
+        };
         let ident = named(reference, item)?;
         let mut values: Vec<String> = mapping
             .iter()
@@ -158,6 +150,9 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Distinguished, P
         if values.is_empty() {
             values.push(reference.trim_start_matches(SCHEMAS).to_string());
         }
+        if allowed.is_some_and(|allowed| values.iter().any(|value| !allowed.contains(value))) {
+            return Ok(None);
+        }
         if let Some(value) = values
             .iter()
             .find(|value| alternatives.iter().any(|known| known.values.contains(value)))
@@ -165,7 +160,7 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Distinguished, P
             return Err(item.reject(format!("`{value}` already identifies another alternative")));
         }
         alternatives.push(Alternative {
-            tag_field: tag_field(item, tag)?,
+            tag_field: Some(field),
             docs: String::new(),
             content: Some(Type::Named(ident.clone())),
             ident,
@@ -181,24 +176,38 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Distinguished, P
             "`{value}` refers to {target}, which is not one of the alternatives"
         )));
     }
-    Ok((Tagging::Member(tag.to_string()), alternatives))
+    Ok(Some((Tagging::Member(tag.to_string()), alternatives)))
 }
 
-/// The member that identifies the alternative, if it is required and text.
-fn tag_field(item: &Node<'_>, tag: &str) -> Result<Option<Ident>, Problem> {
+/// The member that identifies the alternative, if it is required and text, and its values if it is an enumeration.
+fn tag_field(item: &Node<'_>, tag: &str) -> Result<Option<(Ident, Option<Vec<String>>)>, Problem> {
     let mut members = object::declared(item)?.into_iter().flatten();
     let Some(member) = members.find(|member| member.name == tag && member.required) else {
         return Ok(None);
     };
-    let node = &member.node;
-    let is_text = match node.text_of("type")? {
-        Some("string") if node.get("enum").is_none() => matches!(scalar::string(node)?, Type::String(_)),
-        // A named type must be a string enumeration, which `lint` checks.
-        _ => ["enum", "$ref", "allOf", "oneOf"]
-            .iter()
-            .any(|key| node.get(key).is_some()),
+    if may_be_null(&member.node)? {
+        return Ok(None);
+    }
+    let node = match schema::reference(&member.node)? {
+        Some(reference) => reference.resolved()?,
+        None => member.node.clone(),
     };
-    Ok(Some(member.ident).filter(|_| is_text && !may_be_null(node).unwrap_or(true)))
+    let is_inline = node.pointer() == member.node.pointer();
+    let values = match enumerations::documented(&node)? {
+        Some(documented) => Some(documented),
+        None if node.get("enum").is_some() => Some(enumerations::enumeration(&node)?),
+        None => None,
+    };
+    Ok(match values {
+        Some(of) if of.kind == EnumerationKind::Text => {
+            let values = of.variants.into_iter().map(|variant| variant.value).collect();
+            Some((member.ident, Some(values)))
+        }
+        None if is_inline && node.text_of("type")? == Some("string") => {
+            matches!(scalar::string(&node)?, Type::String(_)).then_some((member.ident, None))
+        }
+        _ => None,
+    })
 }
 
 /// The only possible value of a member, from an enumeration with one value.
@@ -313,12 +322,8 @@ fn by_value(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Ve
     let mut alternatives: Vec<Alternative> = Vec::new();
     for item in items {
         let name = called(item)?;
-        let mut unique = name.clone();
-        let mut count = 1;
-        while alternatives.iter().any(|known| known.values[0] == unique) {
-            count += 1;
-            unique = format!("{name}{count}");
-        }
+        let is_free = |name: &String| alternatives.iter().all(|known| known.values[0] != *name);
+        let unique = numbered(name.clone()).find(is_free).unwrap_or(name);
         let content = schema::inner(item, &format!("{owner}{}", unique.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
             ident: names::any_variant_name(&unique, item),

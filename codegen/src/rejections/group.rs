@@ -33,41 +33,13 @@ pub fn groups(problems: Vec<Problem>) -> Vec<Group> {
 }
 
 /// Words of OpenAPI that are not schema keywords. They are part of the cause rather than names of the document.
-const WORDS: [&str; 27] = [
-    "allowEmptyValue",
-    "allowReserved",
-    "binary",
-    "byte",
-    "callbacks",
-    "components",
-    "content",
-    "date",
-    "date-time",
-    "decimal",
-    "explode",
-    "head",
-    "links",
-    "mapping",
-    "operationId",
-    "options",
-    "parameters",
-    "patternProperties",
-    "requestBody",
-    "responses",
-    "schema",
-    "security",
-    "servers",
-    "style",
-    "summary",
-    "tags",
-    "trace",
-];
+const WORDS: &str = "allowEmptyValue allowReserved binary byte callbacks components content date date-time \
+                     decimal explode head links mapping operationId options parameters patternProperties requestBody \
+                     responses schema security servers style summary tags trace";
 
 fn is_word(text: &str) -> bool {
-    [&WORDS[..], &KEYWORDS, &ANNOTATIONS]
-        .into_iter()
-        .any(|all| all.contains(&text))
-        || text.starts_with("x-")
+    let mut words = WORDS.split(' ').chain(KEYWORDS).chain(ANNOTATIONS);
+    words.any(|word| word == text) || text.starts_with("x-")
 }
 
 fn cause(reason: &str) -> String {

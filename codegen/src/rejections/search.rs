@@ -9,6 +9,7 @@ use crate::emit::Dispatch;
 use crate::error::Problem;
 use crate::load::Document;
 use crate::naming::SharedNames;
+use crate::node::below;
 use crate::{lint, read, structure};
 
 /// The maximum number of errors that are collected from one part, or from the whole document.
@@ -22,10 +23,10 @@ pub fn all(document: &Document) -> Vec<Problem> {
         patched: BTreeSet::new(),
         found: Vec::new(),
     };
-    search.structure();
+    search.repeat(structure::check);
     let names = SharedNames::default();
     for part in read::parts(&document.value) {
-        search.part(&part, &names);
+        search.repeat(|value| read::part(value, &part, &names).err().into_iter().collect());
     }
     search.whole();
     let mut located: Vec<Problem> = search
@@ -52,49 +53,25 @@ struct Search {
 }
 
 impl Search {
-    fn structure(&mut self) {
+    /// Records what `find` finds and replaces its cause, until nothing is left.
+    fn repeat(&mut self, find: impl Fn(&Value) -> Vec<Problem>) {
         for _ in 0..MAX_ERRORS {
-            let problems = structure::check(&self.value);
-            if problems.is_empty() {
-                return;
-            }
-            let replaced = problems
+            let problems = find(&self.value);
+            if !problems
                 .into_iter()
-                .filter_map(|problem| self.note(problem).then_some(()));
-            if replaced.count() == 0 {
+                .fold(false, |any, problem| self.note(problem) || any)
+            {
                 return;
-            }
-        }
-    }
-
-    fn part(&mut self, part: &read::Part, names: &SharedNames) {
-        for _ in 0..MAX_ERRORS {
-            match read::part(&self.value, part, names) {
-                Ok(()) => return,
-                Err(problem) => {
-                    if !self.note(problem) {
-                        return;
-                    }
-                }
             }
         }
     }
 
     fn whole(&mut self) {
-        for _ in 0..MAX_ERRORS {
-            match read::api(&self.value) {
-                Ok(api) => {
-                    let mut problems = lint::check(&api, self.dispatch);
-                    problems.retain(|problem| !self.is_consequence(problem));
-                    self.found.extend(problems);
-                    return;
-                }
-                Err(problem) => {
-                    if !self.note(problem) {
-                        return;
-                    }
-                }
-            }
+        self.repeat(|value| read::api(value).err().into_iter().collect());
+        if let Ok(api) = read::api(&self.value) {
+            let mut problems = lint::check(&api, self.dispatch);
+            problems.retain(|problem| !self.is_consequence(problem));
+            self.found.extend(problems);
         }
     }
 
@@ -129,11 +106,6 @@ impl Search {
         let Problem::Rejected { pointer, .. } = problem else {
             return false;
         };
-        let within = |inner: &str, outer: &str| {
-            inner
-                .strip_prefix(outer)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         // An error of an operation as a whole is not caused by replacing a part of it, because the parts keep their
         // names.
         let is_operation = pointer.starts_with("#/paths/") && pointer.matches('/').count() == 3;
@@ -142,7 +114,7 @@ impl Search {
                 .matches('/')
                 .count()
                 .saturating_sub(pointer.matches('/').count());
-            within(pointer, patched) || within(patched, pointer) && steps <= 2 && !is_operation
+            below(pointer, patched).is_some() || below(patched, pointer).is_some() && steps <= 2 && !is_operation
         })
     }
 }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::search::all;
 use crate::error::Problem;
 use crate::load::Document;
-use crate::node::escaped;
+use crate::model::closure;
+use crate::node::{below, escaped};
 
 /// An operation that was left out, with its first error.
 #[derive(Debug)]
@@ -61,8 +62,10 @@ pub fn skipping(document: &Document) -> Result<(Document, Vec<Left>), Problem> {
 fn leave_out(document: &mut Value, rejected: &[(&str, String)], left: &mut Vec<Left>) -> bool {
     let uses = uses(document);
     let reason = |pointer: &str| -> Option<&String> {
-        let reached = reached(pointer, &uses);
-        let holds = |place: &str| reached.iter().any(|holder| within(place, holder));
+        let reached = closure([pointer.to_string()], |place| {
+            uses.get(place).into_iter().flatten().cloned().collect()
+        });
+        let holds = |place: &str| reached.iter().any(|holder| below(place, holder).is_some());
         rejected
             .iter()
             .find(|(place, _)| holds(place))
@@ -118,12 +121,6 @@ fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     value.and_then(Value::as_object).into_iter().flatten()
 }
 
-fn within(place: &str, holder: &str) -> bool {
-    place
-        .strip_prefix(holder)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 fn remove(document: &mut Value, pointer: &str) {
     if let Some((around, last)) = pointer.trim_start_matches('#').rsplit_once('/')
         && let Some(Value::Object(members)) = document.pointer_mut(around)
@@ -160,18 +157,4 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
         Value::Array(items) => items.iter().for_each(|item| references(item, found)),
         _ => {}
     }
-}
-
-/// The pointer itself and everything that it refers to, directly or indirectly.
-fn reached(pointer: &str, uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
-    let mut reached = BTreeSet::from([pointer.to_string()]);
-    let mut next = vec![pointer.to_string()];
-    while let Some(place) = next.pop() {
-        for other in uses.get(&place).into_iter().flatten() {
-            if reached.insert(other.clone()) {
-                next.push(other.clone());
-            }
-        }
-    }
-    reached
 }

@@ -33,10 +33,7 @@ impl Runtime {
         let Runtime::Path(path) = self else {
             return Ok(format!("\"{}\"", env!("CARGO_PKG_VERSION")));
         };
-        let whole = std::fs::canonicalize(path).map_err(|source| Problem::Io {
-            path: path.clone(),
-            source,
-        })?;
+        let whole = std::fs::canonicalize(path).map_err(Problem::io(path))?;
         Ok(format!("{{ path = {:?} }}", whole.display().to_string()))
     }
 }
@@ -129,10 +126,7 @@ pub fn init(
     let text = match is_of_several_files {
         // Merged into one file, so that the others need not be copied.
         true => format!("{:#}\n", document.value),
-        false => std::fs::read_to_string(&document.path).map_err(|source| Problem::Io {
-            path: document.path.clone(),
-            source,
-        })?,
+        false => std::fs::read_to_string(&document.path).map_err(Problem::io(&document.path))?,
     };
     let needs_raw = api
         .operations

@@ -2,7 +2,7 @@
 
 use syn::ext::IdentExt;
 
-use crate::model::{Api, Field, IntegerKind, Others, Shape, Struct, Type};
+use crate::model::{Api, Field, Others, Shape, Struct, Type};
 
 /// An error type that has the body that the document declares for all errors.
 pub struct DeclaredError {
@@ -60,11 +60,7 @@ fn value(field: &Field) -> Option<String> {
             false if field.is_option() => None,
             false => Some("String::new()"),
         },
-        Type::Integer { kind, .. }
-            if is_code && ![IntegerKind::I8, IntegerKind::I16, IntegerKind::U8].contains(kind) =>
-        {
-            Some("status.as_u16().into()")
-        }
+        Type::Integer { kind, .. } if is_code && kind.range().1 >= u16::MAX.into() => Some("status.as_u16().into()"),
         _ => None,
     };
     match known {

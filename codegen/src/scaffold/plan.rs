@@ -24,20 +24,16 @@ pub struct Template {
 /// # Errors
 /// If the folder cannot be read, or contains another file.
 pub fn templates(folder: &Path) -> Result<Vec<Template>, Problem> {
-    let io = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| Problem::Io { path, source }
-    };
     let mut all = Vec::new();
     let mut next = vec![folder.to_path_buf()];
     while let Some(place) = next.pop() {
-        for entry in std::fs::read_dir(&place).map_err(io(&place))? {
-            let path = entry.map_err(io(&place))?.path();
+        for entry in std::fs::read_dir(&place).map_err(Problem::io(&place))? {
+            let path = entry.map_err(Problem::io(&place))?.path();
             if path.is_dir() {
                 next.push(path);
                 continue;
             }
-            let text = std::fs::read_to_string(&path).map_err(io(&path))?;
+            let text = std::fs::read_to_string(&path).map_err(Problem::io(&path))?;
             let inside = path
                 .strip_prefix(folder)
                 .unwrap_or(&path)
@@ -134,20 +130,16 @@ impl Plan {
     pub fn write(self) -> Result<Vec<(PathBuf, bool)>, Problem> {
         let mut written = Vec::new();
         for (path, text) in self.files {
-            let io = |source| Problem::Io {
-                path: path.clone(),
-                source,
-            };
             if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder).map_err(io)?;
+                std::fs::create_dir_all(folder).map_err(Problem::io(&path))?;
             }
             let is_new = self.new.contains(&path);
             match is_new {
                 // A file that was created in the meantime is not overwritten.
                 true => std::fs::File::create_new(&path)
                     .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()))
-                    .map_err(io)?,
-                false => std::fs::write(&path, text).map_err(io)?,
+                    .map_err(Problem::io(&path))?,
+                false => std::fs::write(&path, text).map_err(Problem::io(&path))?,
             }
             written.push((path, is_new));
         }
@@ -161,10 +153,7 @@ impl Plan {
         match std::fs::read_to_string(path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Problem::Io {
-                path: path.into(),
-                source,
-            }),
+            Err(source) => Err(Problem::io(path)(source)),
         }
     }
 }

@@ -27,16 +27,10 @@ impl Values {
         };
         let mut types = Vec::new();
         let mut arguments = vec![("context", "&Context".to_string()), ("caller", "&Caller".to_string())];
-        for (fields, name, suffix) in [
-            (&operation.path_parameters, "path", "Path"),
-            (&operation.query_parameters, "query", "Query"),
-            (&operation.header_parameters, "headers", "Headers"),
-        ] {
-            if !fields.is_empty() {
-                let ty = operation_type(api, operation, suffix).to_string();
-                arguments.push((name, ty.clone()));
-                types.push(ty);
-            }
+        for (_, name, suffix) in operation.groups() {
+            let ty = operation_type(api, operation, suffix).to_string();
+            arguments.push((name, ty.clone()));
+            types.push(ty);
         }
         if let Some(body) = &operation.body {
             match &body.content {
@@ -59,8 +53,9 @@ impl Values {
                 BodyContent::Bytes => arguments.push(("body", bytes.into())),
                 BodyContent::Multipart => arguments.push(("body", "dropshot::MultipartBody".into())),
             }
-            if let (BodyContent::Json(_) | BodyContent::Form(_), true, Some((_, ty))) =
-                (&body.content, body.optional, arguments.last_mut())
+            if !matches!(body.content, BodyContent::Bytes)
+                && body.optional
+                && let Some((_, ty)) = arguments.last_mut()
             {
                 *ty = format!("Option<{ty}>");
             }

@@ -4,9 +4,10 @@
 
 use std::pin::Pin;
 use codegen_runtime::call::Request;
-use dropshot::{Body, HttpResponse};
-use http::Response;
 use codegen_runtime::call;
+use dropshot::Body;
+use http::Response;
+use dropshot::HttpResponse;
 use super::operations::{OPERATIONS, Operation};
 use crate::context::Context;
 use crate::error::ApiError;
