@@ -157,7 +157,7 @@ fn values_that_are_not_text_are_read_from_their_own_form() {
     let weight = |text: &str| read(text, |text| param::exact_number(text, "weight", 3)).map(|weight| weight.text);
     assert_eq!(
         weight("1.250"),
-        Err("weight: must have at most 3 significant digits, has 4".into())
+        Err("weight: must have at most 3 significant digits, has 4; round it, for example to 1.25".into())
     );
     assert_eq!(weight("1.25"), Ok("1.25".into()));
     let sizes = |text: &str| read(text, |text| param::json::<_, Vec<u8>>(text, "sizes"));

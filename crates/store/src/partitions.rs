@@ -2,7 +2,7 @@
 //!
 //! The database's clock determines the current partition. Maintenance does not wait for requests, and a request waits for it for
 //! 100 ms at most. It calls two functions of the schema, which run with the rights of the owner of the tables, so that the
-//! service's own role needs no DDL. The functions refuse to drop what is still needed (`migrations/V0002__deployment.sql`).
+//! service's own role needs no DDL. The functions refuse to drop what is still needed (`migrations/V0001__baseline.sql`).
 
 use std::time::Duration;
 
@@ -17,10 +17,9 @@ use crate::statement;
 const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(45);
 
 statement! {
-    /// The tables with the name of a partition, and the digits in the name. `detaching` is null for a table that is not attached,
-    /// and true for one whose detaching by an earlier version was interrupted.
+    /// The tables with the name of a partition, the digits in the name, and whether the table is attached.
     PARTITIONS = "\
-SELECT substr(child.relname, length(parent.relname) + 2) AS digits, pg_inherits.inhdetachpending AS detaching
+SELECT substr(child.relname, length(parent.relname) + 2) AS digits, inhrelid IS NOT NULL AS is_attached
 FROM pg_class child
 JOIN pg_class parent ON parent.oid = to_regclass($1::text) AND parent.relnamespace = child.relnamespace
 LEFT JOIN pg_inherits ON inhrelid = child.oid AND inhparent = parent.oid
@@ -72,8 +71,8 @@ pub struct Partitioned {
     pub lock: i64,
 }
 
-/// The number of an existing partition, and `detaching` as in [`PARTITIONS`].
-type Existing = (i64, Option<bool>);
+/// The number of an existing partition, and whether it is attached.
+type Existing = (i64, bool);
 
 /// The state of a table's partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +101,7 @@ impl Partitioned {
             };
             if number < now - self.retained {
                 expired.push(self.name(number));
-            } else if row.try_get::<_, Option<bool>>("detaching")? == Some(false) {
+            } else if row.try_get("is_attached")? {
                 attached.push(number);
             }
         }
@@ -138,7 +137,7 @@ impl Partitioned {
         }
         let (now, existing) = self.partitions(client).await?;
         for number in now..=now + self.ahead {
-            if !existing.contains(&(number, Some(false))) {
+            if !existing.contains(&(number, true)) {
                 client.execute(CREATE.sql(), &[&self.table, &number]).await?;
                 tracing::debug!(table = self.table, number, "created a partition");
             }
@@ -169,7 +168,7 @@ impl Partitioned {
         let mut existing = Vec::new();
         for row in client.query(PARTITIONS.sql(), &[&self.table]).await? {
             if let Some(number) = (self.digits.1)(row.try_get("digits")?) {
-                existing.push((number, row.try_get("detaching")?));
+                existing.push((number, row.try_get("is_attached")?));
             }
         }
         Ok((now, existing))
@@ -190,7 +189,7 @@ impl Partitioned {
                 )]
                 let client = pool.get().await?;
                 let (now, existing) = self.partitions(&client).await?;
-                if (now..=now + 1).all(|number| existing.contains(&(number, Some(false)))) {
+                if (now..=now + 1).all(|number| existing.contains(&(number, true))) {
                     return Ok(());
                 }
                 tokio::time::sleep(Duration::from_millis(200)).await;

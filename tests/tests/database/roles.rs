@@ -315,17 +315,21 @@ async fn a_member_of_the_owner_migrates_and_the_roles_keep_their_rights() {
     let created = roles::create(&database.config()).await.unwrap();
     let client = cluster::connect(&database.config()).await;
     let user = format!("migrator_{}", database.config().get_dbname().unwrap());
-    // As if the last migration had not been applied yet.
+    // As if no migration had been applied yet. The table of migrations remains, whose owner is the owner of the schema.
     let undo = format!(
-        "CREATE ROLE {user} LOGIN IN ROLE {};
-         DROP TABLE deployment;
-         DROP FUNCTION create_partition; DROP FUNCTION drop_partition; DROP FUNCTION partition_range;
-         DELETE FROM refinery_schema_history WHERE version = 2",
-        created.owner
+        "CREATE ROLE {user} LOGIN IN ROLE {owner};
+         CREATE SCHEMA kept;
+         ALTER TABLE refinery_schema_history SET SCHEMA kept;
+         DROP SCHEMA public CASCADE;
+         CREATE SCHEMA public AUTHORIZATION {owner};
+         ALTER TABLE kept.refinery_schema_history SET SCHEMA public;
+         DROP SCHEMA kept;
+         DELETE FROM refinery_schema_history",
+        owner = created.owner
     );
     client.batch_execute(&undo).await.unwrap();
     let applied = migrate(&as_user(&database, &user)).await.unwrap();
-    assert_eq!(applied, ["V2__deployment"]);
+    assert_eq!(applied, ["V1__baseline"]);
     let state = "SELECT pg_get_userbyid(relowner)::text, has_table_privilege($1, 'deployment', 'SELECT'),
                         has_function_privilege($1, 'create_partition(text, bigint)', 'EXECUTE')
                  FROM pg_class WHERE oid = 'deployment'::regclass";
