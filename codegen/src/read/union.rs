@@ -179,8 +179,11 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Option<Distingui
     Ok(Some((Tagging::Member(tag.to_string()), alternatives)))
 }
 
-/// The member that identifies the alternative, if it is required and text, and its values if it is an enumeration.
-fn tag_field(item: &Node<'_>, tag: &str) -> Result<Option<(Ident, Option<Vec<String>>)>, Problem> {
+/// The member that identifies an alternative, and its values if it is an enumeration.
+type TagField = (Ident, Option<Vec<String>>);
+
+/// The member that identifies the alternative, if it is required and text.
+fn tag_field(item: &Node<'_>, tag: &str) -> Result<Option<TagField>, Problem> {
     let mut members = object::declared(item)?.into_iter().flatten();
     let Some(member) = members.find(|member| member.name == tag && member.required) else {
         return Ok(None);

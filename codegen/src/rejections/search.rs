@@ -56,11 +56,11 @@ impl Search {
     /// Records what `find` finds and replaces its cause, until nothing is left.
     fn repeat(&mut self, find: impl Fn(&Value) -> Vec<Problem>) {
         for _ in 0..MAX_ERRORS {
-            let problems = find(&self.value);
-            if !problems
-                .into_iter()
-                .fold(false, |any, problem| self.note(problem) || any)
-            {
+            let mut is_patched = false;
+            for problem in find(&self.value) {
+                is_patched |= self.note(problem);
+            }
+            if !is_patched {
                 return;
             }
         }
