@@ -1,4 +1,5 @@
-//! Error messages for common mistakes in first requests. Each table of requests and messages is one snapshot.
+//! Error messages for common mistakes in first requests. Each table of requests and messages is one snapshot. The tables share their
+//! functions, so they are in one file.
 
 use chrono::{SecondsFormat, TimeDelta, Utc};
 use partner_api_tests::fixture::inspections;

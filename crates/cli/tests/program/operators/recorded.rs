@@ -1,7 +1,7 @@
 //! Runs the sessions of `docs/operating.md` and `docs/onboarding.md` and compares each command's output with the page. `RECORD=1` writes
 //! the output to the page instead.
 //!
-//! IDs, key IDs, secrets, tokens and times differ from run to run and are ignored in the comparison. A value on the page is replaced by
+//! IDs, key IDs, secrets, tokens, times and sizes of PDFs differ from run to run and are ignored in the comparison. A value on the page is replaced by
 //! the value of the run in later commands.
 
 use std::collections::HashMap;
@@ -32,7 +32,9 @@ const KINDS: &str = r"(?x)
   | (?P<check>\b[0-9a-f]{16}\b)
   | (?:\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b)
   | (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00))
-  | (?:\b\d+(?:\.\d+)?\ ms\b)";
+  | (?:\b\d+(?:\.\d+)?\ ms\b)
+  # The size of a PDF depends on the port in its QR code.
+  | (?:\b\d{5,}\ bytes\b)";
 const NAMED: [&str; 5] = ["key", "secret", "token", "id", "check"];
 
 /// A part of a page: text, or a command with its output.
