@@ -1,8 +1,8 @@
 //! Runs the sessions of `docs/operating.md` and `docs/onboarding.md` and compares each command's output with the page. `RECORD=1` writes
 //! the output to the page instead.
 //!
-//! IDs, key IDs, secrets, tokens, times and sizes of PDFs differ from run to run and are ignored in the comparison. A value on the page is replaced by
-//! the value of the run in later commands.
+//! IDs, key IDs, secrets, tokens, times and sizes of PDFs differ from run to run and are ignored in the comparison. A value on the page
+//! is replaced by the value of the run in later commands.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
