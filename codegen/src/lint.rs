@@ -141,7 +141,7 @@ fn segments(path: &str) -> Result<Vec<&str>, String> {
     }
     let all: Vec<&str> = inside.split('/').filter(|_| !inside.is_empty()).collect();
     for segment in &all {
-        // What is left without its variables is literal.
+        // The rest of the segment, without its variables, is literal.
         let literal = variables(segment).fold((*segment).to_string(), |rest, name| {
             rest.replace(&format!("{{{name}}}"), "")
         });

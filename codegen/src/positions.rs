@@ -196,7 +196,7 @@ impl Positions {
         self.2 = moved;
     }
 
-    /// Where the value at a pointer was before it was moved.
+    /// The original place of the value at a pointer that was moved.
     fn before(&self, pointer: &str) -> String {
         let moved = self
             .2

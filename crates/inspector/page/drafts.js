@@ -98,7 +98,7 @@ function savedFields(point) {
 /** Records an edit of a point's fields, and sends it when typing pauses. Fields that were not edited are not sent. */
 export function typePoint(id, form, point, typed) {
   const points = (of(id).points[form.template_code] ??= {});
-  // What is typed after a clearing is a new answer, because `isCleared` stays.
+  // Text that is typed after clearing is a new answer, because `isCleared` stays.
   const change = { ...points[point.code]?.change, ...typed };
   // With thresholds, the number alone determines the status.
   if (typed.number && point.bounds) change.status = "";

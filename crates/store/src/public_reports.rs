@@ -25,7 +25,7 @@ WHERE i.public_slug = $1 AND i.status = 'PUBLISHED'";
 SELECT object_key, sha256, published_at FROM published_pdfs WHERE inspection_id = $1 ORDER BY published_at DESC, object_key";
 }
 
-/// What a report's public page shows. It contains no personal data.
+/// The content of a report's public page. It contains no personal data.
 #[derive(Clone, Debug)]
 pub struct PublicReport {
     /// The number.

@@ -18,13 +18,14 @@ use super::pool::{self, DedicatedError};
 use super::{DbError, cause};
 use crate::statement;
 
-/// What the service's role and the operators' role may do with a table, besides the owner: letters of [`PRIVILEGES`].
+/// A table, and the privileges of the service's role and of the operators' role on it, as letters of [`PRIVILEGES`]. The owner has
+/// all privileges.
 pub type Access = (&'static str, &'static str, &'static str);
 
 /// The letters of [`TABLES`].
 const PRIVILEGES: [(char, &str); 4] = [('S', "SELECT"), ('I', "INSERT"), ('U', "UPDATE"), ('D', "DELETE")];
 
-/// Each table, and what the service and the operators may do with it. UPDATE is also needed to lock a row.
+/// Each table with its privileges. UPDATE is also needed to lock a row.
 pub const TABLES: &[Access] = &[
     ("api_keys", "S", "SIU"),
     ("audit_log", "", "SI"),
@@ -259,7 +260,7 @@ SELECT u.rolname::text AS name, u.rolsuper AS is_superuser,
               AND pg_has_role(u.oid, oid, 'MEMBER'))], NULL) AS excess,
        has_database_privilege(current_database(), 'TEMPORARY') AS may_create_temporary_tables
 FROM pg_roles u WHERE u.rolname = current_user";
-    /// Which of the privileges `$1` the current user has on the tables and views.
+    /// The privileges of `$1` that the current user has on each table and view.
     ON_TABLES = "\
 SELECT c.relname::text AS name, ARRAY(
            SELECT privilege FROM unnest($1::text[]) AS privilege
@@ -293,13 +294,13 @@ pub enum Kind {
 pub struct Rights {
     /// The name of the user.
     pub name: String,
-    /// What the user is.
+    /// The kind of the user.
     pub kind: Kind,
     /// The roles of the database.
     pub roles: Roles,
-    /// What the user needs and does not have. Empty for superusers and owners.
+    /// The missing privileges. Empty for superusers and owners.
     pub missing: Vec<String>,
-    /// What the user has and does not need. Empty for superusers and owners, who have every right.
+    /// The unnecessary privileges. Empty for superusers and owners, who have every right.
     pub excess: Vec<String>,
 }
 

@@ -40,7 +40,7 @@ const QUEUE: usize = 10_000;
 /// The part of the queue that one key may use, including requests that are recorded after their responses.
 const KEY_QUOTA: usize = QUEUE / 4;
 
-/// Where a request's nonce and count are recorded before the endpoint runs (`x-admission`).
+/// The place in which a request's nonce and count are recorded before the endpoint runs (`x-admission`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// In the database.

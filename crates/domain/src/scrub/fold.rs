@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
-/// Which letters count as the digits that they look like.
+/// The letters that count as the digits that they resemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookalikes {
     /// None.
