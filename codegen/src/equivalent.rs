@@ -182,6 +182,9 @@ pub fn is_of_another_type(key: &str, ty: &str) -> bool {
 /// Removes empty content of a response, and gives JSON without a schema the schema of any value. A parameter without a
 /// type is text.
 fn content(holder: &mut Map<String, Value>, kind: Kind) {
+    if kind == Kind::Parameter && holder.get("in").is_some_and(|place| place == "query") {
+        or_list(holder);
+    }
     if let (Kind::Parameter, Some(schema)) = (kind, holder.get_mut("schema")) {
         let untyped = match schema.get("items").is_some() {
             true => &mut schema["items"],
@@ -204,6 +207,34 @@ fn content(holder: &mut Map<String, Value>, kind: Kind) {
         if let Some(media) = media.as_object_mut() {
             media.entry("schema").or_insert_with(|| json!({}));
         }
+    }
+}
+
+/// Replaces the alternatives of a schema and a list of it by the list, if a query repeats the name for each item: one item is
+/// then a list, too.
+fn or_list(parameter: &mut Map<String, Value>) {
+    let is_usual = |(key, usual): (&str, Value)| parameter.get(key).is_none_or(|value| *value == usual);
+    let schema = parameter
+        .get("schema")
+        .and_then(Value::as_object)
+        .filter(|schema| schema.len() == 1);
+    let alternatives = schema
+        .and_then(|schema| schema.get("oneOf").or(schema.get("anyOf")))
+        .and_then(Value::as_array);
+    let Some([one, other]) = alternatives.map(Vec::as_slice) else {
+        return;
+    };
+    let is_list = |list: &Value, item: &Value| list["type"] == "array" && list.get("items") == Some(item);
+    let list = [(one, other), (other, one)]
+        .into_iter()
+        .find(|(list, item)| is_list(list, item));
+    if let Some((list, _)) = list
+        && [("style", "form".into()), ("explode", true.into())]
+            .into_iter()
+            .all(is_usual)
+    {
+        let list = list.clone();
+        parameter.insert("schema".into(), list);
     }
 }
 

@@ -8,11 +8,11 @@ use crate::emit::{operation_type, rust_text};
 use crate::equivalent::is_rule_of_a_type;
 use crate::error::Problem;
 use crate::load::Document;
+use crate::model;
 use crate::model::{
     Api, BodyContent, Field, OneWay, Operation, Others, ResponseContent, Shape, Tagging, Type, TypeDefinition,
 };
 use crate::node::below;
-use crate::pipeline::model;
 use crate::rejections::{all, skipping};
 
 /// Describes what is generated for the place at `pointer` (`#/components/schemas/Pet`), or why it is rejected.

@@ -87,6 +87,12 @@ fn parameters(operation: &Operation, api: &Api) -> Result<(), Problem> {
             return Err(Problem::rejected(&field.pointer, PARAMETER));
         }
     }
+    for Field { ty, list, pointer, .. } in &operation.cookie_parameters {
+        if *list == Some(ListStyle::Repeated) && api.is_list(ty) {
+            let reason = "a list in a cookie must have `explode: false`, because a request has a cookie only once";
+            return Err(Problem::rejected(pointer, reason));
+        }
+    }
     for Field { name, pointer, .. } in &operation.query_parameters {
         if operation.path_parameters.iter().any(|field| field.name == *name) {
             let reason = format!(

@@ -2,14 +2,15 @@
 
 mod project;
 mod report;
-mod watch;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
 
 use clap::{Parser, Subcommand};
-use dropshot_codegen::emit::Dispatch;
-use dropshot_codegen::{Problem, emit, explain, load, output, rejections, scaffold};
+use dropshot_codegen::emit::{self, Dispatch};
+use dropshot_codegen::{Problem, explain, load, output, rejections, scaffold};
 use report::Progress;
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI document.
@@ -73,9 +74,9 @@ struct Cli {
     /// Leave out the operations that are not supported, list them, and generate the others
     #[arg(long, global = true)]
     skip_unsupported: bool,
-    /// For `new`: the folder with the templates of an operation's files [default: the templates of a crate made by
+    /// For `new`: the file with the templates of an operation's files [default: the templates of a crate made by
     /// `init`]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "FILE")]
     templates: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
@@ -117,7 +118,7 @@ fn main() -> ExitCode {
     let worker = std::thread::Builder::new()
         .stack_size(dropshot_codegen::STACK)
         .spawn(move || match &cli.command {
-            Some(Command::Watch) => watch::watch(cli),
+            Some(Command::Watch) => watch(cli),
             _ => run_all(&cli),
         });
     let outcome = match worker.map(std::thread::JoinHandle::join) {
@@ -215,8 +216,8 @@ fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -
         )));
     };
     let templates = match &cli.templates {
-        Some(folder) => scaffold::templates(folder)?,
-        None => scaffold::operation_templates(),
+        Some(file) => scaffold::templates(&std::fs::read_to_string(file).map_err(Problem::io(file))?),
+        None => scaffold::templates(scaffold::OF_EACH_OPERATION),
     };
     let mut plan = scaffold::Plan::new(Path::new(""), cli.dispatch);
     plan.operation(&templates, &api, operation)?;
@@ -308,4 +309,50 @@ fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check:
         shown(&cli.spec)
     );
     Ok(ExitCode::from(2))
+}
+
+/// The interval at which the files are polled.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// When each file was last changed, and its size; `None` for a file that cannot be read.
+type State = BTreeMap<PathBuf, Option<(SystemTime, u64)>>;
+
+/// Generates the code now and after every change. Errors are printed; the next change may fix them.
+fn watch(cli: Cli) -> Result<ExitCode, Problem> {
+    loop {
+        // The state is read first, so that changes made while the code is generated are detected.
+        let before = state(&cli);
+        if let Err(problem) = run_all(&cli) {
+            eprintln!("error: {problem}");
+        }
+        eprintln!("watching {} files; Ctrl-C ends", before.len());
+        while state_of(before.keys().cloned()) == before {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The state of all files from which the code is generated.
+fn state(cli: &Cli) -> State {
+    let specs = match &cli.project {
+        Some(file) => project::specs(file).unwrap_or_default(),
+        None => cli.spec.clone(),
+    };
+    let parts = specs
+        .iter()
+        .filter_map(|spec| load::from_file(spec).ok())
+        .flat_map(|document| {
+            let files: Vec<PathBuf> = document.positions.files().map(Path::to_path_buf).collect();
+            files
+        });
+    let parts: Vec<PathBuf> = parts.collect();
+    state_of(cli.project.iter().cloned().chain(specs).chain(parts))
+}
+
+fn state_of(files: impl Iterator<Item = PathBuf>) -> State {
+    let state = |file: &Path| {
+        let about = std::fs::metadata(file).ok()?;
+        Some((about.modified().ok()?, about.len()))
+    };
+    files.map(|file| (file.clone(), state(&file))).collect()
 }

@@ -74,7 +74,7 @@ pub struct Shared {
 pub type SharedNames = Rc<Shared>;
 
 /// The suffixes of the names of an operation's own types.
-pub const OPERATION_TYPES: [&str; 5] = ["Path", "Query", "Headers", "Form", "Response"];
+pub const OPERATION_TYPES: [&str; 6] = ["Path", "Query", "Headers", "Cookies", "Form", "Response"];
 
 /// The bare names that generated code uses, each with its full path. Names without a path are type parameters or local
 /// types.
@@ -92,6 +92,7 @@ pub const USED: &[(&str, &str)] = &[
     ("Box", "::std::boxed::Box"),
     ("Clone", "::std::clone::Clone"),
     ("Context", ""),
+    ("Cookies", "::codegen_runtime::Cookies"),
     ("Copy", "::std::marker::Copy"),
     ("D", ""),
     ("DateTime", "::chrono::DateTime"),

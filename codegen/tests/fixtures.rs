@@ -1,16 +1,26 @@
-//! Committed output and error messages.
+//! The code generated from the fixtures and from large documents, and the messages of rejected ones.
 //!
-//! `CODEGEN_UPDATE=1` updates both.
+//! `CODEGEN_UPDATE=1` updates the committed output and the messages.
 
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)]
+#[path = "../examples/large_document.rs"]
+mod large_document;
+#[allow(dead_code)]
 mod support;
 
-use dropshot_codegen::emit::{Dispatch, Root, client, server};
-use dropshot_codegen::model::{BodyContent, ResponseContent};
-use dropshot_codegen::{Problem, load, output};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use dropshot_codegen::emit::{self, Dispatch, Root, client, operation_type, server};
+use dropshot_codegen::load::{self, from_text};
+use dropshot_codegen::model::{Api, BodyContent, ResponseContent, Shape};
+use dropshot_codegen::naming::{OPERATION_TYPES, is_used_by_generated_code};
+use dropshot_codegen::{Problem, output, rejections};
+use proc_macro2::{TokenStream, TokenTree};
 use support::{negative, path, positive};
+use syn::ext::IdentExt;
 
 /// The generated code of the other documents is compiled by `codegen-fixtures` and not committed.
 #[test]
@@ -208,4 +218,103 @@ fn the_same_documents_give_the_same_bytes() {
         assert!(first == bytes(false), "{name}: another run");
         assert!(first == bytes(true), "{name}: another order");
     }
+}
+
+/// Collects type names that are not part of a path.
+fn bare(tokens: TokenStream, found: &mut BTreeSet<String>) {
+    let mut colons = 0;
+    for tree in tokens {
+        let qualified = colons == 2;
+        colons = match &tree {
+            TokenTree::Punct(punct) if punct.as_char() == ':' => colons + 1,
+            _ => 0,
+        };
+        match tree {
+            TokenTree::Ident(ident) if !qualified => drop(found.insert(ident.unraw().to_string())),
+            TokenTree::Group(group) => bare(group.stream(), found),
+            _ => {}
+        }
+    }
+}
+
+/// Names that come from the document.
+fn documents_own(api: &Api) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for definition in &api.types {
+        all.insert(definition.ident.unraw().to_string());
+        match &definition.shape {
+            Shape::Enum(of) => all.extend(of.variants.iter().map(|it| it.ident.unraw().to_string())),
+            Shape::Union(union) => all.extend(union.alternatives.iter().map(|it| it.ident.unraw().to_string())),
+            Shape::Struct(_) | Shape::Joined(_) | Shape::Checked(_) | Shape::Newtype(_) => {}
+        }
+    }
+    for operation in &api.operations {
+        for suffix in OPERATION_TYPES {
+            all.insert(operation_type(api, operation, suffix).to_string());
+        }
+    }
+    // Outside of their definitions, variants of responses are qualified by their type.
+    all.extend(["Ok", "Created", "Accepted", "NoContent", "SwitchingProtocols", "Whole"].map(str::to_string));
+    all
+}
+
+#[test]
+fn all_bare_names_in_generated_code_are_listed() {
+    let mut unknown = BTreeSet::new();
+    for fixture in positive() {
+        let api = dropshot_codegen::model(&from_text(&fixture.file, &fixture.text).unwrap()).unwrap();
+        let own = documents_own(&api);
+        for file in server(&api, &Root::default(), Dispatch::Dropshot).unwrap() {
+            // The other files do not import types of the document.
+            if !["types.rs", "api.rs", "dispatch.rs", "responses.rs"].contains(&file.name.as_str()) {
+                continue;
+            }
+            let mut found = BTreeSet::new();
+            bare(file.text.parse().unwrap(), &mut found);
+            found.retain(|name| {
+                let is_type =
+                    name.starts_with(|it: char| it.is_ascii_uppercase()) && name.contains(|it: char| it.is_lowercase());
+                let is_status = name
+                    .strip_prefix("Status")
+                    .is_some_and(|rest| rest.parse::<u16>().is_ok());
+                is_type && !is_status && !name.contains('_') && name != "Self" && !own.contains(name)
+            });
+            unknown.extend(found.into_iter().filter(|name| !is_used_by_generated_code(name)));
+        }
+    }
+    assert!(unknown.is_empty(), "not in the list of `naming.rs`: {unknown:?}");
+}
+
+#[test]
+fn a_large_document_is_generated() {
+    let text = large_document::document(100).to_string();
+    let document = load::from_text(Path::new("large.json"), &text).unwrap();
+    let found: Vec<String> = rejections::all(&document).iter().map(ToString::to_string).collect();
+    assert!(found.is_empty(), "{found:#?}");
+    let api = dropshot_codegen::model(&document).unwrap();
+    assert_eq!(api.operations.len(), 100);
+    let root = emit::Root::default();
+    let server = emit::server(&api, &root, emit::Dispatch::Dropshot).unwrap();
+    let api_file = server.iter().find(|file| file.name == "api.rs").unwrap();
+    assert_eq!(api_file.text.matches("#[endpoint").count(), 100);
+    emit::client(&document, &api, &root).unwrap();
+}
+
+/// A document with an error in every operation.
+#[test]
+fn hundreds_of_errors_are_found_at_once() {
+    let mut value = large_document::document(100);
+    for (_, item) in value["paths"].as_object_mut().unwrap() {
+        for (member, operation) in item.as_object_mut().unwrap() {
+            if member != "parameters" {
+                operation["responses"]["1XX"] = serde_json::json!({ "description": "Anything." });
+            }
+        }
+    }
+    let document = load::from_text(Path::new("large.json"), &value.to_string()).unwrap();
+    let groups = rejections::groups(rejections::all(&document));
+    let counts: Vec<usize> = groups.iter().map(|group| group.problems.len()).collect();
+    assert_eq!(counts, [100]);
+    let (rest, left) = rejections::skipping(&document).unwrap();
+    assert_eq!((left.len(), dropshot_codegen::operations(&rest)), (100, 0));
 }

@@ -1,8 +1,8 @@
 //! The generator handles any document without panicking, overflowing its stack or running forever.
 //!
-//! Each case changes a fixture at random places. There are 400 cases, which are the same in every run, or as many as
-//! `CODEGEN_MUTATIONS` says. If a case aborts the process, its document is in `current_mutation.json` in cargo's
-//! temporary folder for tests.
+//! Each case changes a fixture, or its text, at random places, which are different in every run. There are 400 cases, or as many
+//! as `CODEGEN_MUTATIONS` says. A failure prints the smallest document; if a case aborts the process, its document is in
+//! `current_mutation.json` in cargo's temporary folder for tests.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use dropshot_codegen::{Problem, emit, load, rejections};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
+use proptest::test_runner::{Config, FileFailurePersistence};
 use serde_json::{Value, json};
 use support::{defects, documents, negative, positive};
 
@@ -285,6 +285,14 @@ fn cases() -> u32 {
         .unwrap_or(400)
 }
 
+fn config() -> Config {
+    Config {
+        cases: cases(),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        ..Config::default()
+    }
+}
+
 #[test]
 fn every_recursive_document_is_generated_or_rejected() {
     for document in recursive() {
@@ -295,21 +303,97 @@ fn every_recursive_document_is_generated_or_rejected() {
 #[test]
 fn every_mutated_document_is_generated_or_rejected() {
     let all = every_document();
-    let config = Config {
-        cases: cases(),
-        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
-        rng_seed: match std::env::var_os("CODEGEN_MUTATIONS") {
-            None => RngSeed::Fixed(11),
-            Some(_) => RngSeed::Random,
-        },
-        ..Config::default()
-    };
-    proptest!(config, |(which in any::<u32>(), changes in prop::collection::vec(any::<Change>(), 1..6))| {
+    proptest!(config(), |(which in any::<u32>(), changes in prop::collection::vec(any::<Change>(), 1..6))| {
         let mut document = pick(&all, which).clone();
         for one in &changes {
             change(&mut document, *one);
         }
         let outcome = generates(&document, which % 5 == 0);
         prop_assert!(outcome.is_ok(), "{}\n{document}", outcome.unwrap_err());
+    });
+}
+
+/// Pieces of texts that have a meaning in JSON or YAML.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"",
+    "'",
+    "\\",
+    "\n",
+    "\r",
+    "\t",
+    "  ",
+    "- ",
+    "? ",
+    "&a ",
+    "*a ",
+    "<<: *a",
+    "!!str ",
+    "! ",
+    "|\n",
+    ">-\n",
+    "---\n",
+    "...\n",
+    "%YAML 1.2\n",
+    "#",
+    "\u{feff}",
+    "\u{0}",
+    "\u{85}",
+    "\u{2028}",
+    "\\u0000",
+    "\\ud800",
+    "0x1F",
+    "1e999",
+    ".nan",
+    "~",
+    "null",
+    "[[[[[[[[",
+    "{{{{{{{{",
+    "openapi: 3.0.3",
+    "$ref",
+];
+
+/// Whether a text is loaded or rejected with a position, without a panic and in time.
+fn loads(text: String) -> Result<(), String> {
+    let (sender, receiver) = mpsc::channel();
+    let worker = std::thread::Builder::new()
+        .stack_size(dropshot_codegen::STACK)
+        .spawn(move || {
+            let loaded = std::panic::catch_unwind(|| {
+                load::from_text(Path::new("a.yaml"), &text).map_or_else(|e| e.to_string(), |_| String::new())
+            });
+            // The receiver may have timed out.
+            drop(sender.send(loaded.map_err(|_| "a panic".to_owned())));
+        });
+    worker.unwrap();
+    let problem = receiver.recv_timeout(WITHOUT_END).map_err(|_| "no end".to_string())??;
+    (problem.is_empty() || problem.starts_with("a.yaml:"))
+        .then_some(())
+        .ok_or(problem)
+}
+
+#[test]
+fn every_mutated_text_is_loaded_or_rejected_with_its_position() {
+    let all = every_document();
+    let edit = (any::<prop::sample::Index>(), 0_usize..4, prop::sample::select(PIECES));
+    proptest!(config(), |(which in any::<u32>(), as_yaml in any::<bool>(), edits in prop::collection::vec(edit, 1..6))| {
+        let document = pick(&all, which);
+        let mut text: Vec<char> = match as_yaml {
+            true => serde_yaml::to_string(document).unwrap(),
+            false => serde_json::to_string_pretty(document).unwrap(),
+        }.chars().collect();
+        for (place, removed, piece) in &edits {
+            let place = place.index(text.len() + 1);
+            let end = (place + removed).min(text.len());
+            text.splice(place..end, piece.chars());
+        }
+        let text = String::from_iter(text);
+        let outcome = loads(text.clone());
+        prop_assert!(outcome.is_ok(), "{}\n{text}", outcome.unwrap_err());
     });
 }

@@ -33,7 +33,7 @@ paths:
     get:
       operationId: listPets
       parameters:
-        - {in: cookie, name: a, schema: {type: string}}
+        - {in: query, name: a, allowReserved: true, schema: {type: string}}
         - {in: query, name: b, style: deepObject, schema: {type: string}}
         - {$ref: '#/components/parameters/Shared'}
       responses: {'200': {$ref: '#/components/responses/Pets'}, 1XX: {description: others}}
@@ -58,7 +58,7 @@ paths:
       responses: {'200': {description: toys, content: {application/json: {schema: {$ref: '#/components/schemas/Toy'}}}}}
 components:
   parameters:
-    Shared: {in: cookie, name: c, schema: {type: string}}
+    Shared: {in: header, name: c, allowReserved: true, schema: {type: string}}
   responses:
     Pets: {description: pets, content: {application/json: {schema: {type: array, items: {$ref: '#/components/schemas/Pet'}}}}}
   schemas:
@@ -78,9 +78,9 @@ fn all_errors_are_found_once() {
     let found = rejected(MANY);
     let expected = [
         "#/info/version: not a valid OpenAPI 3.0 document: must be a string; put it in quotes",
-        "#/paths/~1pets/get/parameters/0/in: a parameter in `cookie` is not supported; use path, query or header",
+        "#/paths/~1pets/get/parameters/0/allowReserved: `allowReserved` is not supported on a parameter",
         "#/paths/~1pets/get/parameters/1/style: `style: deepObject` is not supported here; use `form`, or for a list in a \
-         query `spaceDelimited` or `pipeDelimited` with `explode: false`",
+         query `spaceDelimited` or `pipeDelimited`",
         "#/paths/~1pets/get/responses/1XX: the range `1XX` is not supported; declare each status, or use `2XX` to `5XX`",
         "#/paths/~1pets/trace: Dropshot does not support TRACE; remove the operation",
         "#/paths/~1pets~1{id}/put: operationId `read_pet` is already used at #/paths/~1pets~1{id}/get; operation IDs \
@@ -88,7 +88,7 @@ fn all_errors_are_found_once() {
         "#/paths/~1pets~1{id}/put/requestBody/content/application~1xml: the schema of a body with the media type \
          `application/xml` is not supported, because values would not be checked against it; use JSON, or `type: string` \
          without rules for a body that the handler reads",
-        "#/components/parameters/Shared/in: a parameter in `cookie` is not supported; use path, query or header",
+        "#/components/parameters/Shared/allowReserved: `allowReserved` is not supported on a parameter",
         "#/components/schemas/Pet/properties/kind/x-decimal-places: `x-decimal-places` is not supported here, because values would \
          not be checked against it; remove it",
         "#/components/schemas/Pet/properties/other/not: `not` is supported only as `not: {}`; declare a `type` instead",
@@ -120,7 +120,7 @@ fn errors_are_counted_by_cause() {
     assert_eq!(
         counts,
         [
-            (2, "a parameter in … is not supported; use path, query or header"),
+            (2, "`allowReserved` is not supported on a parameter"),
             (
                 2,
                 "`x-decimal-places` is not supported here, because values would not be checked against it; remove it"

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use dropshot_codegen::emit::Dispatch;
 use dropshot_codegen::load;
-use dropshot_codegen::scaffold::{Plan, Template, templates};
+use dropshot_codegen::scaffold::{Plan, templates};
 
 /// The crate that `init` wrote for the petstore. It is a member of the workspace, where it must compile without
 /// warnings, and its own test checks that it serves.
@@ -137,11 +137,7 @@ fn lines_are_added_to_their_block_and_unknown_names_are_rejected() {
     .unwrap();
     let document = load::from_file(Path::new(SPEC)).unwrap();
     let api = dropshot_codegen::model(&document).unwrap();
-    let template = |path: &str, text: &str| Template {
-        path: path.into(),
-        text: text.into(),
-    };
-    let block = [template("main.rs.lines", "mod {{tag}} {\n    mod {{operation}};\n}\n")];
+    let block = templates("-- main.rs.lines --\nmod {{tag}} {\n    mod {{operation}};\n}\n");
     let mut plan = Plan::new(folder.path(), Dispatch::Calls);
     for operation in api
         .operations
@@ -158,9 +154,9 @@ fn lines_are_added_to_their_block_and_unknown_names_are_rejected() {
          mod put_photo;\n}\n"
     );
     let problem = Plan::new(folder.path(), Dispatch::Calls)
-        .operation(&[template("a.template", "{{nonsense}}")], &api, &api.operations[0])
+        .operation(&templates("-- a --\n{{nonsense}}\n"), &api, &api.operations[0])
         .unwrap_err();
-    assert_eq!(problem.to_string(), "a.template: the name `{{nonsense}}` is unknown");
+    assert_eq!(problem.to_string(), "a: the name `{{nonsense}}` is unknown");
 }
 
 /// The project's own templates work for every operation of its contract, and their files exist.
@@ -169,13 +165,13 @@ fn the_projects_templates_work_for_its_operations() {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let document = load::from_file(&project.join("spec/partner-api.yaml")).unwrap();
     let api = dropshot_codegen::model(&document).unwrap();
-    let all = templates(&project.join("service/templates")).unwrap();
+    let all = templates(&std::fs::read_to_string(project.join("service/templates.txtar")).unwrap());
     let elsewhere = tempfile::tempdir().unwrap();
     for operation in &api.operations {
         Plan::new(elsewhere.path(), Dispatch::Calls)
             .operation(&all, &api, operation)
             .unwrap();
-        let (lines, files): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|it| it.path.ends_with(".lines"));
+        let (lines, files): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|(path, _)| path.ends_with(".lines"));
         let mut plan = Plan::new(project, Dispatch::Calls);
         plan.operation(&lines, &api, operation).unwrap();
         assert!(
@@ -258,7 +254,8 @@ fn manifest(path: &str) -> toml::Table {
 
 #[test]
 fn a_new_crate_depends_on_the_versions_of_this_workspace() {
-    let template = include_str!("../templates/crate/Cargo.toml.template");
+    let mut all = templates(include_str!("../templates/crate.txtar")).into_iter();
+    let (_, template) = all.find(|(path, _)| path == "Cargo.toml").unwrap();
     let template = template.replace("{{runtime}}", "\"1\"").replace("{{crate}}", "pets");
     let template: toml::Table = toml::from_str(&template).unwrap();
     let workspace = manifest("../Cargo.toml");

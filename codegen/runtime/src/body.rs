@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::exact_number::ExactNumber;
+use crate::decimal::ExactNumber;
 use crate::format::{parse_date, parse_date_time};
 use crate::plain::shown;
 use crate::rules::{ArrayRules, MapRules, Multiple, NumberRules, StringRules, not_among};

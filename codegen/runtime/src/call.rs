@@ -87,7 +87,7 @@ pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T,
             sent.push((*name, lines.join(", ")));
         }
     }
-    parameters(sent.iter().map(|(name, text)| (*name, text.as_str())).collect(), &[])
+    parameters(as_texts(&sent), &[])
 }
 
 /// Reads a JSON body. A missing `Content-Type` counts as JSON.
@@ -158,8 +158,8 @@ pub fn optional_form<T: DeserializeOwned>(request: &Request) -> Result<Option<T>
     }
 }
 
-fn as_texts(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
-    let texts = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+pub(crate) fn as_texts<N: AsRef<str>>(pairs: &[(N, String)]) -> Vec<(&str, &str)> {
+    let texts = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_str()));
     texts.collect()
 }
 
@@ -237,7 +237,7 @@ fn compressed(headers: &HeaderMap) -> Option<ValidationError> {
 }
 
 /// Reads parameters. Invalid ones are removed and the others are read again, so that all errors are found.
-fn parameters<T: DeserializeOwned + JsonSchema>(
+pub(crate) fn parameters<T: DeserializeOwned + JsonSchema>(
     mut pairs: Vec<(&str, &str)>,
     before: &[ValidationError],
 ) -> Result<T, ValidationErrors> {
@@ -294,7 +294,7 @@ fn missing_parameters<T: JsonSchema>(pairs: &[(&str, &str)], error: &str) -> Vec
 }
 
 /// The names of a struct's members on the wire.
-fn declared<T: DeserializeOwned>() -> &'static [&'static str] {
+pub(crate) fn declared<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &'static [&'static str] = &[];
     // The deserializer provides no data. It only records the names that the struct asks for.
     let _ = T::deserialize(Names(&mut names));

@@ -1,17 +1,19 @@
-//! Extractors for Dropshot's server: JSON bodies, and queries and forms with repeated names, which Dropshot's own extractors
-//! reject.
+//! Extractors for Dropshot's server: JSON bodies, cookies, and queries and forms with repeated names, which Dropshot's own
+//! extractors reject.
 
 use async_trait::async_trait;
 use dropshot::{
-    ApiEndpointBodyContentType, Body, CONTENT_TYPE_JSON, CONTENT_TYPE_URL_ENCODED, ExclusiveExtractor,
+    ApiEndpointBodyContentType, Body, CONTENT_TYPE_JSON, CONTENT_TYPE_URL_ENCODED, ExclusiveExtractor, ExtensionMode,
     ExtractorMetadata, HttpError, MultipartBody, Query, RequestContext, ServerContext, SharedExtractor, TypedBody,
     UntypedBody,
 };
 use http::{HeaderMap, Request, header};
+use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::json;
+use crate::call::{as_texts, declared, parameters};
+use crate::{ValidationErrors, json};
 
 /// Declares an extractor that reads the body with a function. Its documentation is that of `TypedBody`.
 macro_rules! body_extractor {
@@ -140,6 +142,63 @@ where
     fn metadata(content_type: ApiEndpointBodyContentType) -> ExtractorMetadata {
         <Query<T> as SharedExtractor>::metadata(content_type)
     }
+}
+
+/// Parameters in cookies.
+///
+/// The emitted document does not have them, because Dropshot does not support them.
+#[derive(Debug)]
+pub struct Cookies<T> {
+    inner: T,
+}
+
+impl<T> Cookies<T> {
+    /// The parameters.
+    pub fn into_inner(self) -> T {
+        self.inner
+    }
+}
+
+#[async_trait]
+impl<T> SharedExtractor for Cookies<T>
+where
+    T: JsonSchema + DeserializeOwned + Send + Sync + 'static,
+{
+    async fn from_request<C: ServerContext>(context: &RequestContext<C>) -> Result<Self, HttpError> {
+        match cookies(context.request.headers()) {
+            Ok(inner) => Ok(Cookies { inner }),
+            Err(errors) => Err(rejected(format!("unable to parse cookies: {errors}"))),
+        }
+    }
+
+    fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        ExtractorMetadata {
+            extension_mode: ExtensionMode::None,
+            parameters: Vec::new(),
+        }
+    }
+}
+
+/// Reads parameters in cookies, whose values may be percent-encoded. If a cookie is sent twice, the first one counts.
+///
+/// # Errors
+/// An error for each missing or invalid parameter.
+pub fn cookies<T: DeserializeOwned + JsonSchema>(headers: &HeaderMap) -> Result<T, ValidationErrors> {
+    let lines = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    let pairs = lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    let all: Vec<(&str, &str)> = pairs.collect();
+    let mut sent: Vec<(&'static str, String)> = Vec::new();
+    for name in declared::<T>() {
+        if let Some((_, value)) = all.iter().find(|(known, _)| known == name) {
+            sent.push((*name, percent_decode_str(value).decode_utf8_lossy().into_owned()));
+        }
+    }
+    parameters(as_texts(&sent), &[])
 }
 
 fn unless_empty<T>(

@@ -65,6 +65,7 @@ arguments!(A);
 arguments!(A, B);
 arguments!(A, B, C);
 arguments!(A, B, C, D);
+arguments!(A, B, C, D, E);
 
 /// A finished response to an operation whose declared responses are `R`.
 #[derive(Debug)]

@@ -10,7 +10,6 @@ pub mod body;
 pub mod call;
 pub mod decimal;
 mod diagnosis;
-pub mod exact_number;
 #[cfg(feature = "server")]
 pub mod extractors;
 #[cfg(feature = "server")]
@@ -24,7 +23,6 @@ pub mod param;
 pub mod path;
 pub mod pattern;
 pub mod plain;
-pub mod plausible;
 pub mod raw_json;
 #[cfg(feature = "server")]
 pub mod response;
@@ -35,16 +33,15 @@ pub mod unions;
 pub mod validation;
 
 pub use self::base64::Base64;
-pub use exact_number::ExactNumber;
+pub use decimal::ExactNumber;
 #[cfg(feature = "server")]
-pub use extractors::{JsonBody, ListForm, ListQuery, OptionalForm, OptionalJsonBody, OptionalMultipart};
+pub use extractors::{Cookies, JsonBody, ListForm, ListQuery, OptionalForm, OptionalJsonBody, OptionalMultipart};
 #[cfg(feature = "server")]
 pub use failure::Failure;
 pub use format::Format;
 pub use pattern::Pattern;
-pub use plausible::PlausibleRange;
 pub use raw_json::RawJson;
-pub use rules::{ArrayRules, MapRules, NumberRules, StringRules};
+pub use rules::{ArrayRules, MapRules, NumberRules, PlausibleRange, StringRules};
 pub use validation::{ValidationError, ValidationErrors};
 
 /// A type without values (`not: {}`), which can be neither read nor written.

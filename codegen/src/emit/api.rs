@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::options::Dispatch;
+use super::Dispatch;
 use super::tokens::{docs, error_type, imports};
 use crate::model::{Api, BodyContent, Operation, Versions};
 use crate::naming::derived;
@@ -138,6 +138,7 @@ pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, T
             "path" => quote! { Path },
             "query" if api.has_repeated(fields) => quote! { ListQuery },
             "query" => quote! { Query },
+            "cookies" => quote! { Cookies },
             _ => quote! { Header },
         };
         let name = format_ident!("{name}");

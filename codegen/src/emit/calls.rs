@@ -89,6 +89,7 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
             ("query", _) if all.has_repeated(&operation.query_parameters) => quote! { call::list_query(request)? },
             ("query", _) => quote! { call::query(request)? },
             ("headers", _) => quote! { call::headers(request)? },
+            ("cookies", _) => quote! { codegen_runtime::extractors::cookies(&request.headers)? },
             (_, Some(body)) if matches!(body.content, BodyContent::Bytes) => quote! { request.body.clone() },
             (_, Some(body)) if matches!(body.content, BodyContent::Form(_)) => match body.optional {
                 true => quote! { call::optional_form(request)? },

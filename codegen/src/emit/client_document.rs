@@ -11,6 +11,7 @@ use crate::hoist;
 use crate::load::Document;
 use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition, closure};
 use crate::naming::operation_prefix;
+use crate::node::{METHODS, escaped};
 
 /// Methods of progenitor's client.
 const CLIENT_METHODS: [&str; 9] = [
@@ -34,6 +35,7 @@ pub(super) fn openapi(document: &Document, api: &Api) -> (Value, Placeholders) {
         responses(&mut value, operation);
         lists(&mut value, operation, api);
     }
+    cookies(&mut value);
     for definition in hold_themselves(api) {
         extracted(&mut value, definition);
     }
@@ -138,6 +140,38 @@ fn lists(document: &mut Value, operation: &Operation, api: &Api) {
             parameter.retain(|key, _| !["style", "explode", "content"].contains(&key.as_str()));
             parameter.insert("schema".into(), json!({ "type": "string" }));
         }
+    }
+}
+
+/// Replaces the parameters in cookies, which progenitor rejects, with the header that contains all of them.
+fn cookies(document: &mut Value) {
+    let mut lists = Vec::new();
+    for (path, item) in document["paths"].as_object().into_iter().flatten() {
+        let of_methods = METHODS.map(|method| (format!("/{method}"), &item[method]));
+        for (member, holder) in of_methods.into_iter().chain([(String::new(), item)]) {
+            let all = holder["parameters"].as_array().into_iter().flatten();
+            let all = all.map(|one| (one, resolved(document, one)));
+            let (cookies, others): (Vec<_>, Vec<_>) = all.partition(|(_, one)| one["in"] == "cookie");
+            if cookies.is_empty() {
+                continue;
+            }
+            let names: Vec<String> = cookies
+                .iter()
+                .map(|(_, one)| format!("`{}=…`", one["name"].as_str().unwrap_or_default()))
+                .collect();
+            let header = json!({
+                "in": "header",
+                "name": "cookie",
+                "required": cookies.iter().any(|(_, one)| one["required"] == true),
+                "description": format!("{}, separated by `; `", names.join(", ")),
+                "schema": { "type": "string" },
+            });
+            let new: Value = others.into_iter().map(|(one, _)| one.clone()).chain([header]).collect();
+            lists.push((format!("/paths/{}{member}/parameters", escaped(path)), new));
+        }
+    }
+    for (at, new) in lists {
+        document.pointer_mut(&at).into_iter().for_each(|all| *all = new.clone());
     }
 }
 

@@ -3,8 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::Dispatch;
 use super::api;
-use super::options::Dispatch;
 use super::tokens::{error_type, imports};
 use crate::model::{Api, BodyContent, Operation};
 use crate::naming::derived;

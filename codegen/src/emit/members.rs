@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
 use super::tokens::docs;
-use super::{fields, readers};
+use super::{readers, tokens};
 use crate::literals;
 use crate::model::{Api, Field};
 
@@ -100,7 +100,7 @@ impl<'a> Writer<'a> {
         let Field { name, ident, .. } = field;
         let module = &self.module;
         let about = docs(&field.docs);
-        let mut ty = fields::rust_type(&field.ty);
+        let mut ty = tokens::rust_type(&field.ty);
         if field.is_option() {
             ty = quote! { Option<#ty> };
         }
@@ -112,7 +112,7 @@ impl<'a> Writer<'a> {
         }
         attributes.extend(flatten.filter(|_| is_sent));
         if self.usage.write {
-            attributes.extend(fields::write_attribute(field));
+            attributes.extend(tokens::write_attribute(field));
         }
         if self.usage.read {
             if let Some(reader) = reader {

@@ -7,20 +7,17 @@ mod client_document;
 mod client_names;
 mod decimal_numbers;
 mod dispatch;
-mod enumerations;
 mod errors;
-mod fields;
-mod files;
 mod members;
 mod name_conflicts;
 mod operations;
-mod options;
 mod readers;
 mod responses;
 mod tokens;
 mod types;
 mod unions;
 
+use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::error::Problem;
@@ -28,10 +25,9 @@ use crate::lint;
 use crate::load::Document;
 use crate::model::Api;
 use crate::output::File;
-use files::file;
+use tokens::file;
 
 pub use name_conflicts::operation_type;
-pub use options::{Dispatch, Root};
 
 /// Generates the server's files.
 ///
@@ -102,7 +98,7 @@ pub fn client(document: &Document, api: &Api, root: &Root) -> Result<Vec<File>, 
 
 /// The source text of a type.
 pub fn rust_text(ty: &crate::model::Type, is_option: bool) -> String {
-    let tokens = name_conflicts::unraw(fields::rust_type(ty)).to_string();
+    let tokens = name_conflicts::unraw(tokens::rust_type(ty)).to_string();
     let text = tokens
         .replace(" :: ", "::")
         .replace(" < ", "<")
@@ -112,4 +108,43 @@ pub fn rust_text(ty: &crate::model::Type, is_option: bool) -> String {
         true => format!("Option<{text}>"),
         false => text,
     }
+}
+
+/// The module that contains what the generated code uses: `context`, `error`, `gateway` and `endpoints` for a
+/// server, `hooks` for a client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Root(String);
+
+impl Root {
+    /// Parses a module path such as `crate::http`; `None` if it is invalid.
+    pub fn new(text: &str) -> Option<Self> {
+        let path: syn::Path = syn::parse_str(text).ok()?;
+        let plain = path.segments.iter().all(|part| part.arguments.is_empty());
+        plain.then(|| Root(text.to_string()))
+    }
+
+    fn tokens(&self) -> TokenStream {
+        // `new` has parsed the text.
+        self.0.parse().unwrap_or_default()
+    }
+}
+
+impl Default for Root {
+    /// `crate`
+    fn default() -> Self {
+        Root("crate".into())
+    }
+}
+
+/// How requests reach their operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum Dispatch {
+    /// Generate `dispatch.rs`, which implements the API trait, for Dropshot's server
+    #[default]
+    Dropshot,
+    /// Generate `calls.rs`, a table of functions that each take a `codegen_runtime::call::Request`, and a `dispatch.rs` that
+    /// implements the API trait with a gateway
+    Calls,
 }

@@ -9,8 +9,7 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 
-use super::files::items;
-use super::tokens::identifiers;
+use super::tokens::{identifiers, items};
 use crate::model::{Api, BodyContent, Operation};
 use crate::naming::{OPERATION_TYPES, USED, derived};
 

@@ -5,8 +5,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
-use super::fields::rust_type;
 use super::tokens::deserialize;
+use super::tokens::rust_type;
 use crate::literals::integer;
 use crate::model::{
     Alternative, Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Tagging, Type, Union,

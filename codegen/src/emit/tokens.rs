@@ -1,12 +1,15 @@
-//! Tokens that several files use: documentation, imports, and error types.
+//! Tokens that several files use: documentation, imports, Rust types and error types; and the text of a file.
 
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
-use quote::quote;
+use quote::{format_ident, quote};
+use rust_decimal::Decimal;
 
-use crate::model::{Api, Operation};
+use crate::error::Problem;
+use crate::model::{Api, Field, OneWay, Operation, Type};
 use crate::naming::USED;
+use crate::output::{File, GENERATED};
 
 /// Doc attributes. Code blocks are marked as text, so that rustdoc does not run them.
 pub(super) fn docs(text: &str) -> TokenStream {
@@ -92,4 +95,134 @@ pub(super) fn error_type(api: &Api, operation: &Operation) -> TokenStream {
         Some(body) => quote! { Failure<#body, ApiError> },
         None => quote! { ApiError },
     }
+}
+
+pub(super) fn file(name: &str, about: &str, tokens: TokenStream) -> Result<File, Problem> {
+    let mut code = String::new();
+    // Items are formatted one by one, because the syntax tree of a large client takes several times the memory of its
+    // text.
+    for item in items(tokens) {
+        let parsed = syn::parse2(item).map_err(|error| Problem::Defect {
+            file: name.to_string(),
+            detail: error.to_string(),
+        })?;
+        code += &prettyplease::unparse(&parsed);
+    }
+    let allow = if name == "mod.rs" {
+        "#![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, missing_docs, non_camel_case_types)]\n\n"
+    } else {
+        ""
+    };
+    let text = format!("//! {about}\n//!\n{GENERATED}\n\n{allow}{code}");
+    Ok(File {
+        name: name.to_string(),
+        text,
+    })
+}
+
+/// The items of a file, in order.
+pub(super) fn items(tokens: TokenStream) -> impl Iterator<Item = TokenStream> {
+    let mut rest = tokens.into_iter();
+    std::iter::from_fn(move || {
+        let mut item = TokenStream::new();
+        let mut words = Vec::new();
+        for tree in rest.by_ref() {
+            if let TokenTree::Ident(word) = &tree
+                && words.len() < 3
+                && *word != "pub"
+            {
+                words.push(word.to_string());
+            }
+            let begins = |word: &str| words.first().is_some_and(|first| first == word);
+            let is_function = words
+                .get(1)
+                .is_some_and(|second| ["fn", "unsafe", "async", "extern"].contains(&second.as_str()));
+            let ends = match &tree {
+                TokenTree::Punct(punct) => punct.as_char() == ';',
+                // Braces are part of these items.
+                TokenTree::Group(group) if group.delimiter() == proc_macro2::Delimiter::Brace => {
+                    !(["use", "static", "type"].into_iter().any(begins) || begins("const") && !is_function)
+                }
+                _ => false,
+            };
+            item.extend([tree]);
+            if ends {
+                break;
+            }
+        }
+        (!item.is_empty()).then_some(item)
+    })
+}
+
+/// The Rust type.
+pub(super) fn rust_type(ty: &Type) -> TokenStream {
+    match ty {
+        Type::String(_) => quote! { String },
+        Type::Decimal { .. } => quote! { Decimal },
+        Type::DateTime => quote! { DateTime<Utc> },
+        Type::Date => quote! { NaiveDate },
+        Type::Bytes => quote! { Base64 },
+        Type::Uuid => quote! { uuid::Uuid },
+        Type::Boolean => quote! { bool },
+        Type::Null => quote! { () },
+        Type::Never => quote! { codegen_runtime::Never },
+        Type::Integer { kind, .. } => {
+            let kind = format_ident!("{}", kind.name());
+            quote! { #kind }
+        }
+        Type::Number(_) => quote! { f64 },
+        Type::ExactNumber { .. } => quote! { ExactNumber },
+        Type::Array { items, .. } => {
+            let items = rust_type(items);
+            quote! { Vec<#items> }
+        }
+        Type::Map { values, .. } => {
+            let values = rust_type(values);
+            quote! { std::collections::BTreeMap<String, #values> }
+        }
+        Type::Nullable(inner) => {
+            let inner = rust_type(inner);
+            quote! { Option<#inner> }
+        }
+        Type::Boxed(inner) => {
+            let inner = rust_type(inner);
+            quote! { Box<#inner> }
+        }
+        Type::Named(ident) => quote! { #ident },
+        Type::Any => quote! { serde_json::Value },
+    }
+}
+
+/// The attribute for members that serde does not serialize as the document requires.
+pub(super) fn write_attribute(field: &Field) -> Option<TokenStream> {
+    if field.one_way == Some(OneWay::Requests) {
+        return Some(quote! { #[serde(skip_serializing)] });
+    }
+    // Responses contain members that are read-only and required, although requests omit them.
+    let is_set = field.required && !field.nullable && field.is_option();
+    if is_set && !matches!(field.ty, Type::Decimal { .. }) {
+        return Some(quote! { #[serde(serialize_with = "codegen_runtime::body::set")] });
+    }
+    let absent = (!field.required).then(|| quote! { #[serde(skip_serializing_if = "Option::is_none")] });
+    let absent = absent.filter(|_| field.is_option());
+    let decimal = decimal_attribute(&field.ty, field.is_option());
+    match (absent, decimal) {
+        (None, None) => None,
+        (absent, decimal) => Some(quote! { #absent #decimal }),
+    }
+}
+
+/// The attribute that serializes a decimal amount.
+pub(super) fn decimal_attribute(ty: &Type, is_option: bool) -> Option<TokenStream> {
+    let Type::Decimal { places } = ty else { return None };
+    let function = if is_option { "serialize_optional" } else { "serialize" };
+    let path = format!("codegen_runtime::decimal::{function}::<{places}, _>");
+    Some(quote! { #[serde(serialize_with = #path)] })
+}
+
+/// A constant expression for a decimal number.
+pub(super) fn decimal(value: Decimal) -> TokenStream {
+    let parts = value.unpack();
+    let (lo, mid, hi, negative, scale) = (parts.lo, parts.mid, parts.hi, parts.negative, parts.scale);
+    quote! { Decimal::from_parts(#lo, #mid, #hi, #negative, #scale) }
 }

@@ -7,7 +7,7 @@ use quote::quote;
 use serde_json::{Map, Value, json};
 
 use super::tokens::{docs, imports, reading};
-use super::{enumerations, fields, members, readers, unions};
+use super::{members, readers, tokens, unions};
 use crate::model::plausible;
 use crate::model::{
     Api, BodyContent, Field, Form, ListStyle, Operation, Others, Shape, Struct, Type, TypeDefinition, closure,
@@ -53,7 +53,7 @@ fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
     let about = docs(&definition.docs);
     let body = match &definition.shape {
         Shape::Struct(object) => structure(definition, object, api),
-        Shape::Enum(of) => enumerations::tokens(definition, of),
+        Shape::Enum(of) => unions::enumeration(definition, of),
         Shape::Union(union) => unions::tokens(definition, union),
         Shape::Checked(alternatives) => unions::checked(definition, alternatives),
         Shape::Joined(parts) => unions::joined(definition, parts),
@@ -106,7 +106,7 @@ fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
     let name = quote::format_ident!("{plain}_PLAUSIBLE_RANGES");
     let about = format!(" The plausible ranges of `{}`, by name.", field.name);
     let rows = ranges.iter().map(|(name, minimum, maximum)| {
-        let (minimum, maximum) = (fields::decimal(*minimum), fields::decimal(*maximum));
+        let (minimum, maximum) = (tokens::decimal(*minimum), tokens::decimal(*maximum));
         quote! { PlausibleRange { name: #name, minimum: #minimum, maximum: #maximum } }
     });
     Some(quote! {
@@ -122,10 +122,10 @@ fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
     let ident = &definition.ident;
     let attribute = definition
         .in_responses
-        .then(|| fields::decimal_attribute(ty, false))
+        .then(|| tokens::decimal_attribute(ty, false))
         .flatten();
     let serialize = definition.in_responses.then(|| quote! { Serialize, });
-    let inner = fields::rust_type(ty);
+    let inner = tokens::rust_type(ty);
     let reading = definition.in_requests.then(|| {
         let mut helpers = Vec::new();
         let expression = readers::value(ty, "Read_", &mut helpers)

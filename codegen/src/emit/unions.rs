@@ -1,13 +1,15 @@
 //! Unions, which are distinguished by a member, a name or their values; and values that match several alternatives and
 //! stay JSON.
 
+use std::str::FromStr;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
-use super::tokens::{deserialize, docs, reading};
-use super::{fields, readers};
-use crate::model::{Alternative, JoinedPart, Tagging, Type, TypeDefinition, Union};
+use super::readers;
+use super::tokens::{self, deserialize, docs, reading};
+use crate::model::{Alternative, Enumeration, EnumerationKind, JoinedPart, Tagging, Type, TypeDefinition, Union};
 
 pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream {
     let ident = &definition.ident;
@@ -20,7 +22,7 @@ pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream 
             (_, about) => format!("{values}: {about}"),
         });
         let variant = &alternative.ident;
-        let content = alternative.content.as_ref().map(fields::rust_type);
+        let content = alternative.content.as_ref().map(tokens::rust_type);
         let content = content.map(|content| quote! { (#content) });
         quote! { #about #variant #content }
     });
@@ -95,7 +97,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
     for alternative in alternatives {
         let (variant, name) = (alternative.ident.unraw(), alternative.name());
         let ty = alternative.content.as_ref().unwrap_or(&Type::Any);
-        let content = fields::rust_type(ty);
+        let content = tokens::rust_type(ty);
         let helper = readers::helper(ty, &format!("Read_{variant}_"), &mut helpers);
         let read = match &helper {
             Some(helper) => quote! { self.0.read::<#helper>().ok().map(|value| value.0) },
@@ -142,7 +144,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
 pub(super) fn joined(definition: &TypeDefinition, parts: &[JoinedPart]) -> TokenStream {
     let ident = &definition.ident;
     let names: Vec<_> = parts.iter().map(|part| &part.ident).collect();
-    let types: Vec<_> = parts.iter().map(|part| fields::rust_type(&part.ty)).collect();
+    let types: Vec<_> = parts.iter().map(|part| tokens::rust_type(&part.ty)).collect();
     let others: Vec<_> = parts
         .iter()
         .map(|part| &part.others)
@@ -247,4 +249,93 @@ fn write(ident: &Ident, union: &Union, index: u32, alternative: &Alternative) ->
         }
         _ => quote! { #ident::#variant(value) => value.serialize(serializer) },
     }
+}
+
+pub(super) fn enumeration(definition: &TypeDefinition, of: &Enumeration) -> TokenStream {
+    let ident = &definition.ident;
+    let values: Vec<_> = of.variants.iter().map(|variant| &variant.value).collect();
+    let idents: Vec<_> = of.variants.iter().map(|variant| &variant.ident).collect();
+    let docs_of_variants = of.variants.iter().map(|variant| match variant.docs.as_str() {
+        "" => docs(&format!("`{}`", variant.value)),
+        about => docs(&format!("`{}`: {about}", variant.value)),
+    });
+    let is_text = of.kind == EnumerationKind::Text;
+    let serialize = (is_text && definition.in_responses).then(|| quote! { Serialize, });
+    let renames = values
+        .iter()
+        .map(|value| serialize.is_some().then(|| quote! { #[serde(rename = #value)] }));
+    // serde's derived implementation would also accept an object with one member.
+    let reader = match is_text {
+        true => quote! { one_of },
+        false => quote! { one_of_values },
+    };
+    let read = definition.in_requests.then(|| {
+        let read = quote! { body::#reader(deserializer, #ident::VALUES, #ident::parse) };
+        deserialize(ident, &read)
+    });
+    let value = value(of);
+    let write = (!is_text && definition.in_responses).then(|| {
+        quote! {
+            impl Serialize for #ident {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    self.value().serialize(serializer)
+                }
+            }
+        }
+    });
+    quote! {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #serialize)]
+        pub enum #ident {
+            #(#docs_of_variants #renames #idents,)*
+        }
+
+        impl #ident {
+            /// All values, as sent.
+            pub const VALUES: &'static [&'static str] = &[#(#values),*];
+
+            /// The value as sent.
+            pub const fn as_str(self) -> &'static str {
+                match self { #(#ident::#idents => #values,)* }
+            }
+
+            /// Reads the value as sent.
+            pub fn parse(value: &str) -> Option<Self> {
+                match value {
+                    #(#values => Some(#ident::#idents),)*
+                    _ => None,
+                }
+            }
+
+            #value
+        }
+
+        #read
+        #write
+    }
+}
+
+/// A function that returns the value of an enumeration that is not of strings.
+fn value(of: &Enumeration) -> Option<TokenStream> {
+    let kind = match of.kind {
+        EnumerationKind::Text => return None,
+        EnumerationKind::Integer(kind) => kind.name(),
+        EnumerationKind::Number => "f64".into(),
+        EnumerationKind::Boolean => "bool".into(),
+    };
+    let arms = of.variants.iter().map(|variant| {
+        let ident = &variant.ident;
+        let literal = match of.kind {
+            EnumerationKind::Boolean => variant.value.clone(),
+            _ => format!("{}{kind}", variant.value),
+        };
+        let literal = TokenStream::from_str(&literal).unwrap_or_default();
+        quote! { Self::#ident => #literal }
+    });
+    let kind = format_ident!("{kind}");
+    Some(quote! {
+        /// The value.
+        pub const fn value(self) -> #kind {
+            match self { #(#arms,)* }
+        }
+    })
 }

@@ -1,20 +1,18 @@
 //! The document as the emitters see it: names are final, references are resolved, and everything in it is supported.
 
-mod choices;
-mod field;
 mod operation;
 pub mod plausible;
-mod security;
 mod types;
 mod values;
 
-pub use choices::{Alternative, Enumeration, EnumerationKind, Tagging, Union, Variant};
-pub use field::{Field, ListStyle, OneWay};
 pub use operation::{
-    BodyContent, ErrorCode, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success, Versions,
+    BodyContent, ErrorCode, Form, Operation, RequestBody, Requirement, ResponseContent, ResponseHeader, SecurityKind,
+    SecurityScheme, Success, Versions,
 };
-pub use security::{Requirement, SecurityKind, SecurityScheme};
-pub use types::{JoinedPart, Others, Shape, Struct, TypeDefinition, close_over, closure};
+pub use types::{
+    Alternative, Enumeration, EnumerationKind, Field, JoinedPart, ListStyle, OneWay, Others, Shape, Struct, Tagging,
+    TypeDefinition, Union, Variant, close_over, closure,
+};
 pub use values::{IntegerKind, MapRules, StringRules, Type};
 
 use std::collections::BTreeSet;

@@ -1,10 +1,9 @@
-//! Operations with their requests and responses.
+//! Operations with their requests, responses and authentication.
 
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::field::Field;
-use super::security::Requirement;
+use super::types::Field;
 
 /// One operation.
 #[derive(Debug)]
@@ -38,6 +37,8 @@ pub struct Operation {
     pub query_parameters: Vec<Field>,
     /// Header parameters.
     pub header_parameters: Vec<Field>,
+    /// Parameters in cookies.
+    pub cookie_parameters: Vec<Field>,
     /// The request body.
     pub body: Option<RequestBody>,
     /// Whether it opens a websocket.
@@ -66,6 +67,7 @@ impl Operation {
             (self.path_parameters.as_slice(), "path", "Path"),
             (self.query_parameters.as_slice(), "query", "Query"),
             (self.header_parameters.as_slice(), "headers", "Headers"),
+            (self.cookie_parameters.as_slice(), "cookies", "Cookies"),
         ];
         all.into_iter().filter(|(fields, ..)| !fields.is_empty())
     }
@@ -199,4 +201,48 @@ pub struct ErrorCode {
     pub status: u16,
     /// The JSON pointer of its first use, for errors.
     pub pointer: String,
+}
+
+/// A way to authenticate.
+#[derive(Debug)]
+pub struct SecurityScheme {
+    /// The name that operations refer to.
+    pub name: String,
+    /// Its kind.
+    pub kind: SecurityKind,
+}
+
+/// The kind of a security scheme.
+#[derive(Debug)]
+pub enum SecurityKind {
+    /// A secret in a header, the query or a cookie.
+    ApiKey {
+        /// `header`, `query` or `cookie`.
+        location: String,
+        /// The header's or parameter's name.
+        name: String,
+    },
+    /// An `Authorization` header.
+    Http {
+        /// `basic`, `bearer` or another scheme.
+        scheme: String,
+    },
+    /// OAuth 2.
+    OAuth2,
+    /// OpenID Connect.
+    OpenIdConnect {
+        /// The discovery URL.
+        url: String,
+    },
+    /// A client certificate.
+    MutualTls,
+}
+
+/// A scheme that a caller must satisfy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// The scheme's name.
+    pub scheme: String,
+    /// The scopes that the caller must have.
+    pub scopes: Vec<String>,
 }

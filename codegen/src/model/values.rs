@@ -136,12 +136,4 @@ impl Type {
             _ => None,
         }
     }
-
-    /// The type without its box.
-    pub fn unboxed(&self) -> &Type {
-        match self {
-            Type::Boxed(inner) => inner,
-            other => other,
-        }
-    }
 }

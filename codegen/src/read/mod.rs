@@ -1,7 +1,5 @@
 //! Conversion of a document to the model. Anything unsupported is rejected with its place and the reason.
 
-mod boxes;
-mod defaults;
 mod embed;
 mod enumerations;
 mod field;
@@ -17,23 +15,24 @@ mod schema;
 mod security;
 mod union;
 
-pub use keywords::{ANNOTATIONS, KEYWORDS};
-pub use object::is_weaker;
-pub use operation::PARAMETER;
-pub use responses::is_json;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Ident;
 use serde_json::Value;
 
 use crate::error::Problem;
+use crate::literals;
 use crate::model::{
     Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
-    close_over,
+    close_over, closure,
 };
 use crate::naming::{Renamed, SharedNames};
 use crate::node::{METHODS, Node};
+
+pub use keywords::{ANNOTATIONS, KEYWORDS};
+pub use object::is_weaker;
+pub use operation::PARAMETER;
+pub use responses::is_json;
 
 /// A part of a document that can be read on its own.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,9 +153,9 @@ pub fn api_renamed(document: &Value, renamed: Renamed) -> Result<Api, Problem> {
     }
     derived.retain(|new| !is_known(&types, new));
     types.append(&mut derived);
-    boxes::place(&mut types);
+    place_boxes(&mut types);
     mark_directions(&mut types, &operations);
-    defaults::check(&types, &operations)?;
+    check_defaults(&types, &operations)?;
     let mut tags = Vec::new();
     if let Some(node) = root.get("tags") {
         for tag in node.items()? {
@@ -293,4 +292,65 @@ fn compared(definition: &TypeDefinition, found: &mut BTreeSet<Ident>) {
         }
     }
     definition.types().for_each(|ty| collect(ty, found));
+}
+
+/// Checks every default.
+///
+/// # Errors
+/// The first default that does not match its type.
+fn check_defaults(types: &[TypeDefinition], operations: &[Operation]) -> Result<(), Problem> {
+    let members = types.iter().filter_map(|definition| match &definition.shape {
+        Shape::Struct(object) => Some(&object.fields),
+        _ => None,
+    });
+    let parameters = operations.iter().flat_map(|it| it.parameters().chain(it.form()));
+    for field in members.flatten().chain(parameters) {
+        if let (Some(default), Err(literals::NoValue)) = (&field.default, literals::default(field, types)) {
+            let reason = format!("the default {default} is not a value of this schema");
+            return Err(Problem::rejected(&format!("{}/default", field.pointer), reason));
+        }
+    }
+    Ok(())
+}
+
+/// Boxes the members and alternatives through which a type contains itself. Cycles that consist only of names remain.
+fn place_boxes(types: &mut [TypeDefinition]) {
+    let by_name: BTreeMap<Ident, usize> = types.iter().map(|it| it.ident.clone()).zip(0..).collect();
+    for index in 0..types.len() {
+        let mut count = 0;
+        while let Some(ty) = nth(&mut types[index], count) {
+            count += 1;
+            let Some(held) = ty.held().cloned() else { continue };
+            let reached = closure([held], |ident| {
+                let definition = by_name.get(ident).map(|index| &types[*index]);
+                definition.into_iter().flat_map(|it| it.held().cloned()).collect()
+            });
+            if !reached.contains(&types[index].ident) {
+                continue;
+            }
+            if let Some(ty) = nth(&mut types[index], count - 1) {
+                enclose(ty);
+            }
+        }
+    }
+}
+
+/// The type of the nth member or alternative.
+fn nth(definition: &mut TypeDefinition, index: usize) -> Option<&mut Type> {
+    match &mut definition.shape {
+        Shape::Struct(object) => object.fields.get_mut(index).map(|field| &mut field.ty),
+        Shape::Union(union) => {
+            let mut contents = union.alternatives.iter_mut().filter_map(|it| it.content.as_mut());
+            contents.nth(index)
+        }
+        Shape::Joined(parts) => parts.get_mut(index).map(|part| &mut part.ty),
+        Shape::Checked(_) | Shape::Newtype(_) | Shape::Enum(_) => None,
+    }
+}
+
+fn enclose(ty: &mut Type) {
+    match ty {
+        Type::Nullable(inner) => enclose(inner),
+        other => *other = Type::Boxed(Box::new(std::mem::replace(other, Type::Any))),
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::field;
 use super::keywords::ANNOTATIONS;
 use super::schema::Derived;
@@ -45,7 +47,8 @@ pub fn operation(
             tags.push(place.text()?.to_string());
         }
     }
-    let [path_parameters, query_parameters, header_parameters] = parameters(path, item, node, &owner, derived)?;
+    let [path_parameters, query_parameters, header_parameters, cookie_parameters] =
+        parameters(path, item, node, &owner, derived)?;
     let body = node
         .get("requestBody")
         .map(|body| request_body(&body, &owner, derived))
@@ -93,6 +96,7 @@ pub fn operation(
         path_parameters,
         query_parameters,
         header_parameters,
+        cookie_parameters,
         body,
         websocket,
         pagination: node.get("x-dropshot-pagination").map(|place| place.value().clone()),
@@ -115,7 +119,7 @@ fn parameters(
     node: &Node<'_>,
     owner: &str,
     derived: &mut Derived,
-) -> Result<[Vec<Field>; 3], Problem> {
+) -> Result<[Vec<Field>; 4], Problem> {
     let mut all: Vec<(String, Field, Node<'_>)> = Vec::new();
     for holder in [item, node] {
         let Some(list) = holder.get("parameters") else { continue };
@@ -138,7 +142,7 @@ fn parameters(
             )));
         }
     }
-    let mut sorted: [Vec<Field>; 3] = Default::default();
+    let mut sorted: [Vec<Field>; 4] = Default::default();
     for (location, field, place) in all {
         if location == "path" && !named_in_path.contains(&field.name.as_str()) {
             return Err(place.reject(format!("`{}` does not occur in the path `{path}`", field.name)));
@@ -146,7 +150,8 @@ fn parameters(
         match location.as_str() {
             "path" => sorted[0].push(field),
             "query" => sorted[1].push(field),
-            _ => sorted[2].push(field),
+            "header" => sorted[2].push(field),
+            _ => sorted[3].push(field),
         }
     }
     for fields in &mut sorted {
@@ -157,12 +162,6 @@ fn parameters(
 
 fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<(String, Field), Problem> {
     let location = node.need("in")?;
-    if !["path", "query", "header"].contains(&location.text()?) {
-        let found = location.text()?;
-        return Err(location.reject(format!(
-            "a parameter in `{found}` is not supported; use path, query or header"
-        )));
-    }
     for key in ["allowReserved", "allowEmptyValue"] {
         if let Some(place) = node.get(key).filter(|place| place.value() != false) {
             return Err(place.reject(format!("`{key}` is not supported on a parameter")));
@@ -197,24 +196,24 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
 /// The encoding of a list. For other values, `style` must be the default.
 fn list_style(node: &Node<'_>, location: &str) -> Result<ListStyle, Problem> {
     let usual = match location {
-        "query" => "form",
+        "query" | "cookie" => "form",
         _ => "simple",
     };
+    let style = node.text_of("style")?.unwrap_or(usual);
     let explode = match node.get("explode") {
         Some(_) => node.flag("explode")?,
-        None => location == "query",
+        None => style == "form",
     };
-    let style = node.text_of("style")?.unwrap_or(usual);
     Ok(match (style, location) {
-        ("form", "query") if explode => ListStyle::Repeated,
-        ("form", "query") | ("simple", "path" | "header") => ListStyle::Separated(','),
-        ("spaceDelimited", "query") if !explode => ListStyle::Separated(' '),
-        ("pipeDelimited", "query") if !explode => ListStyle::Separated('|'),
+        ("form" | "spaceDelimited" | "pipeDelimited", "query") | ("form", "cookie") if explode => ListStyle::Repeated,
+        ("form", "query" | "cookie") | ("simple", "path" | "header") => ListStyle::Separated(','),
+        ("spaceDelimited", "query") => ListStyle::Separated(' '),
+        ("pipeDelimited", "query") => ListStyle::Separated('|'),
         _ => {
             let place = node.get("style").unwrap_or_else(|| node.clone());
             return Err(place.reject(format!(
                 "`style: {style}` is not supported here; use `{usual}`, or for a list in a query `spaceDelimited` or \
-                 `pipeDelimited` with `explode: false`"
+                 `pipeDelimited`"
             )));
         }
     })
@@ -293,7 +292,20 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
             }
             BodyContent::Multipart
         }
-        [(FORM, media)] => BodyContent::Form(form(&media.need("schema")?, owner, derived)?),
+        [(FORM, media)] => {
+            for (_, encoding) in media.get("encoding").map_or(Ok(Vec::new()), |all| all.members())? {
+                let is_other = |(key, usual): (&str, Value)| encoding.get(key).filter(|place| *place.value() != usual);
+                if let Some(place) = [("style", "form".into()), ("explode", true.into())]
+                    .into_iter()
+                    .find_map(is_other)
+                {
+                    return Err(place.reject(
+                        "a form sends a list by repeating the member's name, and an object as JSON; remove it",
+                    ));
+                }
+            }
+            BodyContent::Form(form(&media.need("schema")?, owner, derived)?)
+        }
         [("application/octet-stream", _)] => BodyContent::Bytes,
         [(_, media)] if is_bytes(media)? => BodyContent::Bytes,
         [(other, media)] => {

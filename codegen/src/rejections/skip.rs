@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::search::all;
+use super::all;
 use crate::error::Problem;
 use crate::load::Document;
 use crate::model::closure;

@@ -1,13 +1,14 @@
-//! A new crate that serves a document.
+//! A new crate that serves a document, with the error type of the document.
 
 use std::path::{Path, PathBuf};
 
-use super::errors;
-use super::plan::{Plan, Template};
+use syn::ext::IdentExt;
+
+use super::{Plan, templates};
 use crate::emit::{self, Dispatch, Root};
 use crate::error::Problem;
 use crate::load::Document;
-use crate::model::Api;
+use crate::model::{Api, Field, Others, Shape, Struct, Type};
 use crate::output;
 
 /// The source of the `codegen-runtime` dependency.
@@ -38,33 +39,11 @@ impl Runtime {
     }
 }
 
-macro_rules! files {
-    ($($path:literal => $template:literal,)*) => {
-        &[$(($path, include_str!(concat!("../../templates/crate/", $template)))),*]
-    };
-}
-
-const OF_THE_CRATE: &[(&str, &str)] = files! {
-    ".gitignore" => "gitignore.template",
-    "Cargo.toml" => "Cargo.toml.template",
-    "README.md" => "README.md.template",
-    "src/context.rs" => "src/context.rs.template",
-    "src/gateway.rs" => "src/gateway.rs.template",
-    "src/lib.rs" => "src/lib.rs.template",
-    "src/main.rs" => "src/main.rs.template",
-    "src/endpoints/mod.rs" => "src/endpoints/mod.rs.template",
-    "tests/serving.rs" => "tests/serving.rs.template",
-};
-
-const DEFAULT_ERROR: &str = include_str!("../../templates/crate/src/error.rs.template");
-const DECLARED_ERROR: &str = include_str!("../../templates/crate/src/error_of_document.rs.template");
-
-const OF_EACH_OPERATION: &[(&str, &str)] = files! {
-    "src/endpoints/{tag}/mod.rs.template" => "src/endpoints/{tag}/mod.rs.template",
-    "src/endpoints/{tag}/{operation}.rs.template" => "src/endpoints/{tag}/{operation}.rs.template",
-    "src/endpoints/mod.rs.lines" => "src/endpoints/mod.rs.lines",
-    "src/endpoints/{tag}/mod.rs.lines" => "src/endpoints/{tag}/mod.rs.lines",
-};
+const OF_THE_CRATE: &str = include_str!("../../templates/crate.txtar");
+/// The templates of an operation's files in a new crate.
+pub const OF_EACH_OPERATION: &str = include_str!("../../templates/operation.txtar");
+/// The templates of the error type: one that has the body that the document declares, and one with its own body.
+const ERRORS: [&str; 2] = ["src/error_of_document.rs", "src/error.rs"];
 
 const RAW_BODY: &str = "
 /// The exact bytes of the request body.
@@ -74,17 +53,6 @@ const RAW_BODY: &str = "
 pub fn raw_body() -> Result<Vec<u8>, ApiError> {
     Err(ApiError::not_implemented(\"gateway::raw_body\"))
 }";
-
-/// The templates of an operation's files in a new crate.
-pub fn operation_templates() -> Vec<Template> {
-    OF_EACH_OPERATION
-        .iter()
-        .map(|(path, text)| Template {
-            path: (*path).to_string(),
-            text: (*text).to_string(),
-        })
-        .collect()
-}
 
 /// Writes a crate to `folder`, which must not exist or be empty, and returns the written files. `skip` means that some
 /// operations of the document were left out.
@@ -133,7 +101,7 @@ pub fn init(
         .iter()
         .any(|operation| operation.body.as_ref().is_some_and(|body| body.raw));
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let error = errors::declared(api);
+    let error = declared_error(api);
     let about_error = match &error {
         Some(_) => "the error type of all operations, with the body that the document declares",
         None => "the error type of all operations; give it the body that your document declares",
@@ -156,9 +124,10 @@ pub fn init(
             },
         ),
     ];
-    let error_file = match &error {
-        Some(_) => DECLARED_ERROR,
-        None => DEFAULT_ERROR,
+    let [used, unused] = if error.is_some() {
+        ERRORS
+    } else {
+        [ERRORS[1], ERRORS[0]]
     };
     let always = match error {
         Some(error) => {
@@ -173,13 +142,16 @@ pub fn init(
     values.push(("{{error_members}}", format!("{always:?}")));
     let mut plan = Plan::new(folder, Dispatch::Dropshot);
     plan.file(spec, text)?;
-    for (path, template) in OF_THE_CRATE.iter().chain(&[("src/error.rs", error_file)]) {
-        let text = values
-            .iter()
-            .fold((*template).to_string(), |text, (name, value)| text.replace(name, value));
-        plan.file(path, text)?;
+    for (path, template) in templates(OF_THE_CRATE).into_iter().filter(|(path, _)| path != unused) {
+        let path = if path == used { ERRORS[1] } else { &path };
+        plan.file(
+            path,
+            values
+                .iter()
+                .fold(template, |text, (name, value)| text.replace(name, value)),
+        )?;
     }
-    let templates = operation_templates();
+    let templates = templates(OF_EACH_OPERATION);
     for operation in &api.operations {
         plan.operation(&templates, api, operation)?;
     }
@@ -187,4 +159,70 @@ pub fn init(
     let mut written: Vec<PathBuf> = plan.write()?.into_iter().map(|(path, _)| path).collect();
     written.extend(output::write(&folder.join("src/generated"), &generated)?);
     Ok(written)
+}
+
+/// An error type that has the body that the document declares for all errors.
+pub struct DeclaredError {
+    /// The body's Rust type.
+    pub ty: String,
+    /// The lines that fill its fields from `status`, `message` and `code`.
+    pub members: String,
+    /// Whether `code` is used.
+    pub has_code: bool,
+    /// The names of the members that are always sent.
+    pub always: Vec<String>,
+}
+
+/// The declared error body, if all errors have the same and it can be filled from an error of Dropshot.
+fn declared_error(api: &Api) -> Option<DeclaredError> {
+    let ident = api
+        .operations
+        .iter()
+        .find_map(|operation| operation.error_type.as_ref())?;
+    if api.operations.iter().any(|operation| api.failure(operation).is_some()) {
+        return None;
+    }
+    let definition = api.types.iter().find(|definition| definition.ident == *ident)?;
+    let Shape::Struct(Struct { fields, others }) = &definition.shape else {
+        return None;
+    };
+    let mut members = String::new();
+    for field in fields {
+        members += &format!("            {}: {},\n", field.ident, value(field)?);
+    }
+    if let Others::Kept(field) = others {
+        members += &format!("            {}: Default::default(),\n", field.ident);
+    }
+    let always = fields.iter().filter(|field| field.required && !field.nullable);
+    members.contains("message").then(|| DeclaredError {
+        ty: ident.unraw().to_string(),
+        has_code: members.contains("code.") || members.contains(": code,"),
+        members,
+        always: always.map(|field| field.name.clone()).collect(),
+    })
+}
+
+/// The expression for a field; `None` if a required field cannot be filled.
+fn value(field: &Field) -> Option<String> {
+    let name = field.name.to_lowercase();
+    let is_named = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let is_code = is_named(&["code", "status"]);
+    let known = match &field.ty {
+        Type::String(rules) if rules.pattern.is_none() && rules.format.is_none() => match is_code {
+            true if field.is_option() => return Some("code".into()),
+            true => Some("code.unwrap_or_else(|| status.as_u16().to_string())"),
+            false if is_named(&["message", "detail", "description", "reason", "error", "title"]) => {
+                Some("message.clone()")
+            }
+            false if field.is_option() => None,
+            false => Some("String::new()"),
+        },
+        Type::Integer { kind, .. } if is_code && kind.range().1 >= u16::MAX.into() => Some("status.as_u16().into()"),
+        _ => None,
+    };
+    match known {
+        Some(known) if field.is_option() => Some(format!("Some({known})")),
+        Some(known) => Some(known.into()),
+        None => field.is_option().then(|| "None".into()),
+    }
 }

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-#[path = "../../fixtures/archive.rs"]
-mod archive;
+use dropshot_codegen::archive;
 
 /// A document and its file, which is only a name in an archive.
 pub struct Fixture {

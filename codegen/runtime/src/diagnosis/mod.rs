@@ -7,9 +7,8 @@
 //! A document of a megabyte may have a hundred thousand errors, each of which costs far more than a valid value. The check
 //! therefore ends after the errors that are reported, and skips what far exceeds the size of a list or a map.
 
-mod kind;
-mod number;
 mod objects;
+mod values;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -19,8 +18,7 @@ use schemars::r#gen::SchemaSettings;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::kind::{Kind, other_kind};
-use self::number::{integer, number};
+use self::values::{Kind, integer, number, other_kind};
 use crate::decimal;
 use crate::format::{self, Format};
 use crate::pattern::Pattern;

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, no_value};
+use super::values::{Kind, no_value};
 use super::{Diagnosis, LONE_SURROGATE, checked_count, count, flag};
 use crate::names;
 use crate::rules::MapRules;
@@ -96,15 +96,23 @@ impl<'s> Diagnosis<'s> {
                 self.add(&place, "occurs twice; send it once");
                 continue;
             }
+            let near = known_name(schema, name);
             if let Err(message) = rules.check_key(name) {
                 let fits = |other: &String| other.len() <= 64 && rules.check_key(other).is_ok();
-                self.add(
+                let spellings = names::spellings(name);
+                let hint = match (near, spellings.iter().find(|other| fits(other))) {
+                    (Some(near), _) if !spellings.iter().any(|other| other == near) => {
+                        format!("; did you mean {near}?")
+                    }
+                    (_, Some(other)) => format!("; write {other}"),
+                    (_, None) => String::new(),
+                };
+                self.add(&place, format!("{message}{hint}"));
+            } else if let Some(near) = near {
+                self.hints.push(ValidationError::in_body(
                     &place,
-                    match names::spellings(name).into_iter().find(fits) {
-                        Some(other) => format!("{message}; write {other}"),
-                        None => message,
-                    },
-                );
+                    format!("is not a name that this document lists; did you mean {near}?"),
+                ));
             }
             let Some(of) = schema.get("additionalProperties") else {
                 continue;
@@ -140,6 +148,15 @@ impl<'s> Diagnosis<'s> {
         };
         found.required.retain(is_sent);
     }
+}
+
+/// Returns the name in the map's `x-plausible-range` that is most similar to another name.
+fn known_name<'s>(schema: &'s Value, name: &str) -> Option<&'s str> {
+    let ranges = schema.get("x-plausible-range")?.as_object()?;
+    if ranges.contains_key(name) {
+        return None;
+    }
+    names::nearest(name, ranges.keys().map(String::as_str))
 }
 
 #[derive(Default)]
