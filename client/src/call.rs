@@ -1,5 +1,7 @@
-//! Responses of generated calls: [`Response`], or [`Problem`] in case of an error.
+//! Responses of generated calls: [`Response`], or [`Problem`] in case of an error. Generated code returns the error of an invalid
+//! response without its headers, so the last response of a call is tracked.
 
+use std::cell::RefCell;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -11,7 +13,6 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::clock;
 use crate::generated::{Client, Error, ResponseValue, types};
-use crate::last_response;
 use crate::problem::Problem;
 
 /// The path of `submit_measurement`.
@@ -35,7 +36,7 @@ pub trait Call<T: Send>: Future<Output = Result<ResponseValue<T>, Error<types::E
     /// Waits for the response.
     fn response(self) -> impl Future<Output = Result<Response<T>, Problem>> + Send {
         async {
-            let (outcome, last) = last_response::track(self).await;
+            let (outcome, last) = track(self).await;
             match outcome {
                 Ok(value) => Ok(Response(value)),
                 Err(Error::UnexpectedResponse(response)) => Err(Problem::of_undeclared(response).await),
@@ -75,6 +76,11 @@ impl<T> Response<T> {
     /// Returns the remaining quota of the key.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         RateLimit::of(self.headers())
+    }
+
+    /// Returns the quota of the key.
+    pub fn quota(&self) -> Option<Quota> {
+        Quota::of(self.headers())
     }
 
     /// Returns the time of the response by the service's clock, in whole seconds.
@@ -121,14 +127,9 @@ pub struct RateLimit {
 impl RateLimit {
     /// Parses a header such as `"default";r=59;t=60`. Returns `None` if it is missing or has another form.
     fn of(headers: &HeaderMap) -> Option<Self> {
-        let text = headers.get("ratelimit")?.to_str().ok()?;
-        let parameter = |name: &str| {
-            text.split(';')
-                .find_map(|piece| piece.trim().strip_prefix(name)?.strip_prefix('=')?.parse().ok())
-        };
         Some(Self {
-            remaining: parameter("r")?,
-            resets_in: Duration::from_secs(parameter("t")?.into()),
+            remaining: parameter(headers, "ratelimit", "r")?,
+            resets_in: Duration::from_secs(parameter(headers, "ratelimit", "t")?.into()),
         })
     }
 
@@ -136,6 +137,31 @@ impl RateLimit {
     pub fn pause_with_reserve(&self, reserve: u32) -> Option<Duration> {
         (self.remaining <= reserve).then_some(self.resets_in)
     }
+}
+
+/// The quota of the key, from the `RateLimit-Policy` header of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// The number of requests in each window.
+    pub requests: u32,
+    /// The length of a window.
+    pub window: Duration,
+}
+
+impl Quota {
+    /// Parses a header such as `"default";q=60;w=60`. Returns `None` if it is missing or has another form.
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        Some(Self {
+            requests: parameter(headers, "ratelimit-policy", "q")?,
+            window: Duration::from_secs(parameter(headers, "ratelimit-policy", "w")?.into()),
+        })
+    }
+}
+
+/// Returns a parameter of a header, such as `r` of `"default";r=59;t=60`.
+fn parameter(headers: &HeaderMap, header: &str, name: &str) -> Option<u32> {
+    let mut pieces = headers.get(header)?.to_str().ok()?.split(';');
+    pieces.find_map(|piece| piece.trim().strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
 /// Submits the exact bytes of a package, including members that this crate does not know. The request is signed and retried like every
@@ -171,6 +197,43 @@ pub async fn submit_raw(
     send.response().await
 }
 
+tokio::task_local! {
+    static LAST_RESPONSE: RefCell<LastResponse>;
+}
+
+/// The request ID and status of the last response of a call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastResponse {
+    pub(crate) request_id: Option<String>,
+    pub(crate) status: Option<StatusCode>,
+}
+
+/// Records a response of the current call, if it is [tracked](track).
+pub(crate) fn record(response: &reqwest::Response) {
+    let last = LastResponse {
+        request_id: request_id(response.headers()),
+        status: Some(response.status()),
+    };
+    // A call that is sent without `response()` is not tracked.
+    let _ = LAST_RESPONSE.try_with(|cell| cell.replace(last));
+}
+
+/// Returns the `X-Request-Id` of a response.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    Some(headers.get("x-request-id")?.to_str().ok()?.to_owned())
+}
+
+/// Runs a call and returns its output and its last response.
+pub(crate) async fn track<F: Future>(call: F) -> (F::Output, LastResponse) {
+    LAST_RESPONSE
+        .scope(RefCell::default(), async {
+            let output = call.await;
+            let last = LAST_RESPONSE.try_with(|cell| cell.take()).unwrap_or_default();
+            (output, last)
+        })
+        .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,5 +255,14 @@ mod tests {
             assert_eq!(of(other), None, "{other}");
         }
         assert_eq!(RateLimit::of(&HeaderMap::new()), None);
+        let policy = HeaderMap::from_iter([(
+            "ratelimit-policy".parse().unwrap(),
+            HeaderValue::from_static(r#""default";q=60;w=30"#),
+        )]);
+        let quota = Quota {
+            requests: 60,
+            window: Duration::from_secs(30),
+        };
+        assert_eq!((Quota::of(&policy), Quota::of(&HeaderMap::new())), (Some(quota), None));
     }
 }

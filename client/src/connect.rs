@@ -7,8 +7,7 @@ use url::Url;
 
 use crate::generated::Client;
 use crate::hooks::{Hooks, Observer, SIGNED_PREFIX};
-use crate::pause::Pause;
-use crate::retry::RetryPolicy;
+use crate::retry::{Pause, RetryPolicy};
 
 /// Timeout for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

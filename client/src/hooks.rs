@@ -12,12 +12,12 @@ use reqwest::{Method, Request, Response, ResponseBuilderExt, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
+use crate::call;
 use crate::clock::Clock;
 use crate::code::Code;
 use crate::generated::{Client, Error, types};
-use crate::last_response;
-use crate::pause::{Pause, PauseReason};
-use crate::retry::RetryPolicy;
+
+use crate::retry::{Pause, PauseReason, RetryPolicy};
 
 /// The start of every signed path. A prefix before it, from the base URL, is not signed.
 pub(crate) const SIGNED_PREFIX: &str = "/api/v1/partner";
@@ -263,7 +263,7 @@ impl ClientHooks<Hooks> for Client {
             };
             let outcome = match outcome {
                 Ok(response) => {
-                    last_response::record(&response);
+                    call::record(&response);
                     let (response, is_corrected) = hooks.correct_clock(response).await?;
                     if is_corrected && !was_corrected && attempt < hooks.retry.attempts {
                         was_corrected = true;

@@ -111,21 +111,19 @@ mod connect;
 #[allow(unused_imports)] // The generated prelude, which this crate does not use.
 mod generated;
 mod hooks;
-mod last_response;
 mod paging;
-mod pause;
 mod problem;
 mod retry;
 mod sync;
 
-pub use call::{Call, RateLimit, Response, submit_raw};
+pub use call::{Call, Quota, RateLimit, Response, submit_raw};
 pub use code::Code;
 pub use connect::{ConnectError, Connector, connect};
 pub use generated::{ByteStream, Client, ClientInfo, DecimalNumber, Error, ResponseValue, builder, types};
 pub use hooks::{Exchange, Hooks, Observer, signed_path};
 pub use paging::{inspections, inspections_with_pauses, inspections_with_reserve};
 pub use partner_api_signing::{InvalidKeyId, InvalidSecret, KeyId, Secret};
-pub use pause::{Pause, PauseReason};
+
 pub use problem::{Problem, Rejection};
-pub use retry::RetryPolicy;
+pub use retry::{Pause, PauseReason, RetryPolicy};
 pub use sync::{Batch, Checkpoint, SyncOptions, sync};

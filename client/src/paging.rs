@@ -4,8 +4,8 @@ use futures::Stream;
 
 use crate::call::Call as _;
 use crate::generated::{builder, types};
-use crate::pause::{Pause, PauseReason};
 use crate::problem::Problem;
+use crate::retry::{Pause, PauseReason};
 
 /// Returns all reports of `list` with its filters, newest first. The next page is requested when the previous one is
 /// consumed, until `page.next_cursor` is missing or `page.has_more` is false.

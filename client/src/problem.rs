@@ -7,9 +7,9 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
+use crate::call::{LastResponse, request_id};
 use crate::code::Code;
 use crate::generated::{Error, types};
-use crate::last_response::{LastResponse, request_id};
 use crate::retry::retry_after;
 
 /// The error of a call. Its text is for people and contains the request ID and, if known, a remedy. Programs use

@@ -13,8 +13,8 @@ use uuid::Uuid;
 use crate::call::Call as _;
 use crate::code::Code;
 use crate::generated::{Client, types};
-use crate::pause::PauseReason;
 use crate::problem::Problem;
+use crate::retry::PauseReason;
 
 /// The page size: the maximum that the service allows.
 const PAGE_SIZE: NonZeroU32 = match NonZeroU32::new(100) {

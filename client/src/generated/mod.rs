@@ -4447,7 +4447,9 @@ Use the header `Prefer` (RFC 7240) to make the sandbox return any response that 
 test how your code handles it. `Prefer: code=429, error=rate_limited` requests an error by its status and code.
 `Prefer: code=201, example=pending` requests a success in JSON, which is the example in this document. Sign the
 request like any other. It uses up its nonce, counts toward your limit, and has no other effect. A status or code
-that the operation does not declare returns 400 `invalid_request`. Production ignores this header.
+that the operation does not declare returns 400 `invalid_request`. `Prefer: delay=35` delays the response by 1 to 60
+seconds, and `Prefer: drop` closes the connection without a response after the request was processed; both can be
+combined with `code`. Production ignores this header.
 
 ## Getting started
 
@@ -4634,7 +4636,7 @@ X-Partner-Signature: sha256=6e2febc72e7e807189a31166a454fb3e24d8b8a8fc40506c048f
 The server of this document also serves these aids, without a signature:
 
 - `/docs/signing-vectors.json`: canonical strings and signatures that every implementation must reproduce.
-- `/docs`: a page that signs in the browser, step by step, and signing kits in seven languages. Each kit is one
+- `/docs`: a page that signs in the browser, step by step, and signing kits in nine languages. Each kit is one
   file without dependencies and is checked against the vectors.
 
 ### Order of the checks
@@ -5059,7 +5061,8 @@ without it receives 403 `scope_required`.
 1. `branch_code` identifies the branch, among the branches that you can access. If the branch is unknown,
    inactive or outside your access, the response is 404 `not_found`. If two branches match, it is 400
    `invalid_request`.
-2. The package is stored byte for byte as sent, even if its values are not applied. It is never deleted.
+2. The package is stored byte for byte as sent, even if its values are not applied. It is kept until the data of
+   its vehicle is erased.
 3. If the branch has an open report for the plate, the values are written into the report's test-line form at
    once, and the status is `applied`. A report is open if it is still being edited and was created within the
    last 24 hours; if there are several, the newest one is used. If a point already has a value, the newer device
