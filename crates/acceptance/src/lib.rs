@@ -6,5 +6,5 @@
 mod report;
 mod scenarios;
 
-pub use report::Certificate;
+pub use report::{Certificate, page};
 pub use scenarios::{Outcome, Outcomes, ScenarioError, Target, run};

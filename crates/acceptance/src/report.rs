@@ -47,17 +47,9 @@ impl Certificate {
     pub fn html(&self) -> String {
         let passed = self.outcomes.0.iter().filter(|outcome| outcome.passed).count();
         let all_passed = self.outcomes.passed();
-        html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { "Acceptance scenarios" }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    h1 { "Acceptance scenarios" }
+        page(
+            "Acceptance scenarios",
+            &html! {
                     p class=(class(all_passed)) { (passed) " of " (self.outcomes.0.len()) " passed" }
                     dl {
                         dt { "Service" } dd { code { (self.base_url) } }
@@ -68,10 +60,8 @@ impl Certificate {
                         thead { tr { th { "#" } th { "Scenario" } th { "Expected" } th { "Got" } th { "Request ID" } } }
                         tbody { @for outcome in &self.outcomes.0 { (row(outcome)) } }
                     }
-                }
-            }
-        }
-        .into_string()
+            },
+        )
     }
 
     /// Renders a JUnit report.
@@ -101,6 +91,26 @@ impl Certificate {
         report.add_test_suite(suite);
         report.to_string()
     }
+}
+
+/// Returns a self-contained HTML page with this title. The classes `passed` and `failed` give a text the color of its result.
+pub fn page(title: &str, body: &Markup) -> String {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (title) }
+                (body)
+            }
+        }
+    }
+    .into_string()
 }
 
 fn class(passed: bool) -> &'static str {

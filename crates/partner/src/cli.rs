@@ -50,7 +50,7 @@ pub enum Command {
     /// Keep a copy of all reports up to date, in SQLite, NDJSON or CSV
     #[command(after_help = sync::EXAMPLES)]
     Sync(SyncArgs),
-    /// Run the acceptance scenarios and write a report
+    /// Run the acceptance scenarios, or grade your program (--listen), and write a report
     #[command(after_help = certify::EXAMPLES)]
     Certify(CertifyArgs),
     /// Show each step of a signature and a curl command

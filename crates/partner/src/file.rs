@@ -1,6 +1,5 @@
 //! Files that appear under their names only when they are complete, and do not overwrite existing ones.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use partner_api_terminal::progress::Progress;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use crate::platform;
 
 /// A temporary file beside its final path.
 pub(crate) struct NewFile {
@@ -37,9 +37,7 @@ impl NewFile {
         };
         let mut builder = tempfile::Builder::new();
         builder.prefix(".partner-").suffix(".part");
-        // The umask applies, as for any other file of the user; tempfile's default is a private file.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        platform::share(&mut builder);
         Ok(Self {
             file: builder.tempfile_in(folder).map_err(Failure::of(folder))?,
             path: path.to_owned(),
@@ -80,26 +78,25 @@ pub(crate) async fn download<E: Into<Failure>>(
 ) -> Result<u64, Failure> {
     let mut file = NewFile::begin(path)?;
     let progress = Progress::of_bytes(what.to_owned(), total);
+    let written = receive(&mut file, stream, |written| progress.at(written)).await?;
+    file.finish()?;
+    Ok(written)
+}
+
+/// Writes a stream to a file, calls `on_progress` with the number of bytes so far, and returns their number.
+pub(crate) async fn receive<E: Into<Failure>>(
+    file: &mut NewFile,
+    stream: impl Stream<Item = Result<Bytes, E>>,
+    on_progress: impl Fn(u64),
+) -> Result<u64, Failure> {
     let mut stream = std::pin::pin!(stream);
     let mut written = 0;
     while let Some(bytes) = stream.try_next().await.map_err(Into::into)? {
         file.write(&bytes)?;
         written += bytes.len() as u64;
-        progress.at(written);
+        on_progress(written);
     }
-    file.finish()?;
     Ok(written)
-}
-
-/// Flushes a folder's entries to disk, so that renames in it survive a power failure.
-pub(crate) fn sync_folder(folder: &Path) -> Result<(), Failure> {
-    // Windows cannot open folders.
-    if cfg!(unix) {
-        fs::File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(Failure::of(folder))?;
-    }
-    Ok(())
 }
 
 pub(crate) fn already_exists(path: &Path) -> Failure {

@@ -9,6 +9,7 @@ mod failure;
 mod file;
 mod inspections;
 mod measure;
+mod platform;
 mod profile;
 mod proxy;
 mod read;

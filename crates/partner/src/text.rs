@@ -1,6 +1,8 @@
 //! Text files as Windows programs write them: with a byte-order mark, or in UTF-16.
 
 use std::borrow::Cow;
+use std::path::Path;
+use std::{fs, io};
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -13,6 +15,12 @@ pub(crate) fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
         _ => return Cow::Borrowed(bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes)),
     };
     converted.map_or(Cow::Borrowed(bytes), |text| Cow::Owned(text.into_bytes()))
+}
+
+/// Reads a text file.
+pub(crate) fn read(path: &Path) -> io::Result<String> {
+    let bytes = fs::read(path)?;
+    String::from_utf8(utf8(&bytes).into_owned()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Returns whether the bytes are UTF-16 with a byte-order mark.

@@ -39,7 +39,7 @@ pub use headers::{
 pub use key_id::{Environment, InvalidKeyId, KEY_ID_RANDOM_BYTES, KeyId, UnknownEnvironment};
 pub use query::{DecodedPair, MalformedQuery, canonical_of, canonical_query, decode_query, split_target};
 pub use secret::{InvalidSecret, SECRET_LENGTH, SECRET_RANDOM_BYTES, Secret};
-pub use signature::{SIGNATURE_PREFIX, hmac_sha256, sign, verify};
+pub use signature::{SIGNATURE_PREFIX, certificate_text, hmac_sha256, sign, verify};
 
 /// Returns whether `byte` is in the base32 alphabet (RFC 4648) of secrets and key IDs.
 fn is_base32(byte: u8) -> bool {

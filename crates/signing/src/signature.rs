@@ -37,6 +37,12 @@ pub fn verify(secret: &Secret, canonical: &str, header_value: impl AsRef<[u8]>) 
     expected.as_bytes().ct_eq(header_value.as_ref()).into()
 }
 
+/// Returns the text that is signed for a certificate of a partner's program (SVC-12). No canonical string begins with this line, so
+/// the signature of a request is never one of a certificate.
+pub fn certificate_text(content: &str) -> String {
+    format!("certificate\n{content}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,16 @@ use crate::profile::Connect;
 
 /// Timeout of a download.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Returns the retry policy of a client that downloads files.
+pub(crate) fn download_policy() -> RetryPolicy {
+    RetryPolicy {
+        attempt: Some(DOWNLOAD_TIMEOUT),
+        total: DOWNLOAD_TIMEOUT,
+        ..RetryPolicy::default()
+    }
+}
+
 /// Photo links that expire sooner than this are requested again.
 const LINK_RESERVE: TimeDelta = TimeDelta::seconds(60);
 
@@ -40,13 +50,14 @@ pub struct PdfArgs {
     pub output: Option<PathBuf>,
 }
 
+/// A photo of a report.
 #[derive(Serialize)]
-struct Photo {
+pub(crate) struct Photo {
     /// The file to which it was downloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     #[serde(flatten)]
-    photo: types::Photo,
+    pub(crate) photo: types::Photo,
 }
 
 impl Row for Photo {
@@ -66,30 +77,41 @@ impl Row for Photo {
 }
 
 pub(super) async fn photos(client: &Client, args: &PhotosArgs) -> Result<Output, Failure> {
-    let mut listed = listed(client, &args.id).await?;
-    let mut rows = Vec::new();
-    if let Some(folder) = &args.into {
-        std::fs::create_dir_all(folder).map_err(Failure::of(folder))?;
-        let ids: Vec<_> = listed.iter().map(|photo| photo.id).collect();
-        for (index, id) in ids.into_iter().enumerate() {
-            if listed.iter().any(|photo| photo.expires_at - Utc::now() < LINK_RESERVE) {
-                listed = self::listed(client, &args.id).await?;
-            }
-            // Skip a photo that was hidden since the list was fetched.
-            let Some(photo) = listed.iter().find(|photo| photo.id == id).cloned() else {
-                continue;
-            };
-            let file = folder.join(file_name(index, &photo));
-            fetch(client, &photo, &file).await?;
-            rows.push(Photo {
-                file: Some(file),
-                photo,
-            });
-        }
-    } else {
-        rows.extend(listed.into_iter().map(|photo| Photo { file: None, photo }));
-    }
+    let listed = listed(client, &args.id).await?;
+    let rows = match &args.into {
+        Some(folder) => download_photos(client, &args.id, listed, folder).await?,
+        None => listed.into_iter().map(|photo| Photo { file: None, photo }).collect(),
+    };
     Ok(Output::rows(&rows, "The report has no photos."))
+}
+
+/// Downloads the photos of a report to a folder, which is created if necessary. Photos that exist with the expected size are not
+/// downloaded again.
+pub(crate) async fn download_photos(
+    client: &Client,
+    report: &str,
+    mut listed: Vec<types::Photo>,
+    folder: &Path,
+) -> Result<Vec<Photo>, Failure> {
+    std::fs::create_dir_all(folder).map_err(Failure::of(folder))?;
+    let mut photos = Vec::new();
+    let ids: Vec<_> = listed.iter().map(|photo| photo.id).collect();
+    for (index, id) in ids.into_iter().enumerate() {
+        if listed.iter().any(|photo| photo.expires_at - Utc::now() < LINK_RESERVE) {
+            listed = self::listed(client, report).await?;
+        }
+        // Skip a photo that was hidden since the list was fetched.
+        let Some(photo) = listed.iter().find(|photo| photo.id == id).cloned() else {
+            continue;
+        };
+        let file = folder.join(file_name(index, &photo));
+        fetch(client, &photo, &file).await?;
+        photos.push(Photo {
+            file: Some(file),
+            photo,
+        });
+    }
+    Ok(photos)
 }
 
 async fn listed(client: &Client, id: &str) -> Result<Vec<types::Photo>, Problem> {
@@ -150,11 +172,7 @@ async fn fetch(client: &Client, photo: &types::Photo, file: &Path) -> Result<(),
 }
 
 pub(super) async fn pdf(connect: &Connect, args: &PdfArgs) -> Result<Output, Failure> {
-    let client = connect.account()?.client_with(RetryPolicy {
-        attempt: Some(DOWNLOAD_TIMEOUT),
-        total: DOWNLOAD_TIMEOUT,
-        ..RetryPolicy::default()
-    })?;
+    let client = connect.account()?.client_with(download_policy())?;
     let fits = |character: char| character.is_ascii_alphanumeric() || character == '-';
     let path = match &args.output {
         Some(path) => path.clone(),

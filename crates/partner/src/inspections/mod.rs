@@ -1,6 +1,6 @@
 //! `partner inspections`: list, get, forms, photos, pdf.
 
-mod files;
+pub(crate) mod files;
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand, ValueEnum};

@@ -20,7 +20,8 @@ use uuid::Uuid;
 use super::file_time::{time_of, uuid_at};
 use super::package::{InvalidPackage, Package};
 use crate::failure::Failure;
-use crate::file::{NewFile, sync_folder};
+use crate::file::NewFile;
+use crate::platform::sync_folder;
 
 /// Characters of a file name that are kept. File systems allow 255 bytes, which must also hold the UUID and the extension.
 const NAME_MAX: usize = 48;

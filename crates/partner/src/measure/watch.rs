@@ -15,6 +15,7 @@ use super::package::InvalidPackage;
 use super::skipped;
 use super::spool::{Claimed, End, Spool};
 use crate::failure::{Failure, details};
+use crate::platform::shutdown_signal;
 use crate::profile::Connect;
 
 /// The backoff after the first failure; it doubles with each further one.
@@ -283,23 +284,4 @@ fn not_sent(invalid: &InvalidPackage) -> Outcome {
         },
     });
     Outcome::Finished(End::Rejected, answer, message)
-}
-
-/// Waits for SIGTERM or Ctrl-C.
-async fn shutdown_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut term) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = term.recv() => {}
-            }
-            return;
-        }
-    }
-    // If no handler can be installed, the signal ends the process anyway.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }

@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::PartialAccount;
-use super::secret::{Source, check_private};
+use super::secret::Source;
 use crate::failure::Failure;
+use crate::platform::{self, check_private, private};
+use crate::text;
 
 /// The content of the file.
 #[derive(Default, Deserialize)]
@@ -46,20 +48,10 @@ pub(super) fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         return Ok(path.to_owned());
     }
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    if let Some(path) = variable("PARTNER_CONFIG") {
-        return Ok(path);
+    if let Some(path) = std::env::var_os("PARTNER_CONFIG").filter(|path| !path.is_empty()) {
+        return Ok(path.into());
     }
-    let folder = if cfg!(windows) {
-        variable("APPDATA")
-    } else {
-        variable("XDG_CONFIG_HOME").or_else(|| Some(std::env::home_dir()?.join(".config")))
-    };
-    folder
+    platform::configuration_folder()
         .map(|folder| folder.join("partner").join("config.toml"))
         .ok_or_else(|| {
             Failure::Usage("failed to find the home folder; pass the configuration file with --config FILE".to_owned())
@@ -68,7 +60,7 @@ pub(super) fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
 
 impl Config {
     pub(super) fn read(path: PathBuf) -> Result<Self, Failure> {
-        let content = match fs::read_to_string(&path) {
+        let content = match text::read(&path) {
             Ok(text) => {
                 toml::from_str(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
             }
@@ -255,17 +247,6 @@ fn append_private(path: &Path, text: &str) -> Result<(), Failure> {
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(Failure::of(path))
-}
-
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    options.mode(0o600)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
 }
 
 /// A row of `profile list`.

@@ -1,6 +1,5 @@
 //! Reads the service, the partners and an open report from a `sandbox.json`.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -8,6 +7,7 @@ use serde::Deserialize;
 use super::PartialAccount;
 use super::secret::Source;
 use crate::failure::Failure;
+use crate::text;
 
 #[derive(Deserialize)]
 struct Manifest {
@@ -37,8 +37,8 @@ pub(crate) struct OpenReport {
 
 /// Reads the account of one partner.
 pub(super) fn read(path: &Path, partner: &str) -> Result<PartialAccount, Failure> {
-    let text = fs::read(path).map_err(Failure::of(path))?;
-    let manifest: Manifest = serde_json::from_slice(&text)
+    let text = text::read(path).map_err(Failure::of(path))?;
+    let manifest: Manifest = serde_json::from_str(&text)
         .map_err(|error| Failure::Usage(format!("{} is not a valid sandbox.json: {error}", path.display())))?;
     let names: Vec<_> = manifest.partners.iter().map(|partner| partner.name.clone()).collect();
     let Some(partner) = manifest.partners.into_iter().find(|known| known.name == partner) else {

@@ -10,6 +10,7 @@ use partner_api_client::Secret;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::platform::check_private;
 use crate::text::utf8;
 
 /// The source of a secret.
@@ -56,27 +57,6 @@ pub(super) fn read_private(path: &Path) -> Result<Zeroizing<String>, Failure> {
         Ok(text) => Ok(Zeroizing::new(text.to_owned())),
         Err(_) => Err(Failure::Usage(format!("{} must contain text", path.display()))),
     }
-}
-
-/// Checks that only the owner can read a file.
-#[cfg(unix)]
-pub(super) fn check_private(path: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let mode = fs::metadata(path).map_err(Failure::of(path))?.permissions().mode();
-    if mode & 0o077 == 0 {
-        return Ok(());
-    }
-    let path = path.display();
-    Err(Failure::Rejected(format!(
-        "{path} contains a secret and must not be readable by others; run: chmod 600 {path}"
-    )))
-}
-
-/// On other systems the user's folder is private by default.
-#[cfg(not(unix))]
-pub(super) fn check_private(_: &Path) -> Result<(), Failure> {
-    Ok(())
 }
 
 fn output_of(words: &[String]) -> Result<Zeroizing<String>, Failure> {

@@ -1,4 +1,4 @@
-//! Signs requests and forwards them to the service.
+//! Forwards requests to the service, signed or as they arrived.
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -8,14 +8,15 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::TokioExecutor;
 use partner_api_client::{KeyId, Secret, signed_path};
 use partner_api_signing::{
     HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, Headers, UnsignedRequest, nonce_from,
 };
 use serde_json::json;
+use thiserror::Error;
 use url::Url;
 
 use crate::failure::Failure;
@@ -42,10 +43,10 @@ const HOP_BY_HOP: [HeaderName; 10] = [
 ];
 
 /// The body of a response.
-pub(super) type Body = BoxBody<Bytes, hyper::Error>;
+pub(crate) type Body = BoxBody<Bytes, hyper::Error>;
 
 /// Forwards requests to the service.
-pub(super) struct Forward {
+pub(crate) struct Forward {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     scheme: Scheme,
     authority: Authority,
@@ -56,7 +57,7 @@ pub(super) struct Forward {
 }
 
 impl Forward {
-    pub(super) fn new(account: &Account) -> Result<Self, Failure> {
+    pub(crate) fn new(account: &Account) -> Result<Self, Failure> {
         let invalid = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", account.base_url));
         let base = Url::parse(&account.base_url).map_err(|error| invalid(&error))?;
         let https = hyper_rustls::HttpsConnectorBuilder::new()
@@ -74,66 +75,21 @@ impl Forward {
         })
     }
 
-    /// Forwards a request and returns the response as soon as its head has arrived.
+    /// Signs a request, forwards it, and returns the response as soon as its head has arrived.
     pub(super) async fn send(&self, request: Request<Incoming>) -> Response<Body> {
-        let (head, body) = request.into_parts();
-        // The signature covers the whole body.
-        let body = match Limited::new(body, BODY_LIMIT).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) => {
-                let message = format!("failed to read the body (at most {BODY_LIMIT} bytes): {error}");
-                return error_response(StatusCode::BAD_REQUEST, &message);
-            }
+        let mut request = match read(request).await {
+            Ok(request) => request,
+            Err(response) => return response,
         };
-        let (path, query) = (head.uri.path(), head.uri.query());
-        let mut headers = without_hop_by_hop(&head.headers);
-        headers.remove(header::HOST);
-        headers.remove(header::CONTENT_LENGTH);
-        for name in [HEADER_KEY_ID, HEADER_TIMESTAMP, HEADER_NONCE, HEADER_SIGNATURE] {
-            headers.remove(name);
+        if let Err(message) = self.sign(&mut request) {
+            return error_response(StatusCode::BAD_REQUEST, &message);
         }
-        if path.starts_with(SIGNED_PREFIX) {
-            let unsigned = UnsignedRequest {
-                method: head.method.as_str(),
-                path: signed_path(path),
-                raw_query: query.unwrap_or_default().as_bytes(),
-                body: &body,
-            };
-            let signed = Headers::sign(
-                &self.key_id,
-                &self.secret,
-                unsigned,
-                sign::now(),
-                &nonce_from(&rand::random()),
-            );
-            let signed = match signed {
-                Ok(signed) => signed,
-                Err(error) => {
-                    return error_response(StatusCode::BAD_REQUEST, &format!("failed to sign the request: {error}"));
-                }
-            };
-            for (name, value) in signed.iter() {
-                // Key IDs, digits and hex are always valid header values.
-                if let Ok(value) = HeaderValue::from_str(value) {
-                    headers.insert(HeaderName::from_static(name), value);
-                }
+        match self.relay(request).await {
+            Ok(response) => response,
+            Err(NotRelayed::Target(error)) => {
+                error_response(StatusCode::BAD_REQUEST, &format!("invalid request target: {error}"))
             }
-        }
-        let uri = match self.address(path, query) {
-            Ok(uri) => uri,
-            Err(error) => return error_response(StatusCode::BAD_REQUEST, &format!("invalid request target: {error}")),
-        };
-        let mut forwarded = Request::new(Full::new(body));
-        *forwarded.method_mut() = head.method;
-        *forwarded.uri_mut() = uri;
-        *forwarded.headers_mut() = headers;
-        match self.http.request(forwarded).await {
-            Ok(response) => {
-                let (mut head, body) = response.into_parts();
-                head.headers = without_hop_by_hop(&head.headers);
-                Response::from_parts(head, body.boxed())
-            }
-            Err(error) => {
+            Err(NotRelayed::Service(error)) => {
                 let mut text = error.to_string();
                 let mut cause = std::error::Error::source(&error);
                 while let Some(error) = cause {
@@ -145,6 +101,54 @@ impl Forward {
         }
     }
 
+    /// Replaces the signature of a request to the API.
+    fn sign(&self, request: &mut Request<Bytes>) -> Result<(), String> {
+        let (path, query) = (request.uri().path(), request.uri().query());
+        let signed = path.starts_with(SIGNED_PREFIX).then(|| {
+            let unsigned = UnsignedRequest {
+                method: request.method().as_str(),
+                path: signed_path(path),
+                raw_query: query.unwrap_or_default().as_bytes(),
+                body: request.body(),
+            };
+            Headers::sign(
+                &self.key_id,
+                &self.secret,
+                unsigned,
+                sign::now(),
+                &nonce_from(&rand::random()),
+            )
+        });
+        let signed = signed
+            .transpose()
+            .map_err(|error| format!("failed to sign the request: {error}"))?;
+        let headers = request.headers_mut();
+        for name in [HEADER_KEY_ID, HEADER_TIMESTAMP, HEADER_NONCE, HEADER_SIGNATURE] {
+            headers.remove(name);
+        }
+        for (name, value) in signed.iter().flat_map(Headers::iter) {
+            // Key IDs, digits and hex are always valid header values.
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forwards a request and returns the response as soon as its head has arrived.
+    pub(crate) async fn relay(&self, request: Request<Bytes>) -> Result<Response<Body>, NotRelayed> {
+        let (head, body) = request.into_parts();
+        let mut forwarded = Request::new(Full::new(body));
+        *forwarded.uri_mut() = self.address(head.uri.path(), head.uri.query())?;
+        *forwarded.method_mut() = head.method;
+        *forwarded.headers_mut() = without_hop_by_hop(&head.headers);
+        forwarded.headers_mut().remove(header::HOST);
+        forwarded.headers_mut().remove(header::CONTENT_LENGTH);
+        let (mut head, body) = self.http.request(forwarded).await?.into_parts();
+        head.headers = without_hop_by_hop(&head.headers);
+        Ok(Response::from_parts(head, body.boxed()))
+    }
+
     /// Returns the service's URL with this path and query, unchanged byte for byte.
     fn address(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
@@ -154,6 +158,32 @@ impl Forward {
             .authority(self.authority.clone())
             .path_and_query(target)
             .build()
+    }
+}
+
+/// The reason why a request got no response.
+#[derive(Debug, Error)]
+pub(crate) enum NotRelayed {
+    /// The target cannot be sent.
+    #[error(transparent)]
+    Target(#[from] http::Error),
+    /// The service could not be reached, or closed the connection.
+    #[error(transparent)]
+    Service(#[from] client::Error),
+}
+
+/// Reads the body of a request, which the signature covers.
+///
+/// # Errors
+/// The response to a body that is too large or incomplete.
+pub(crate) async fn read(request: Request<Incoming>) -> Result<Request<Bytes>, Response<Body>> {
+    let (head, body) = request.into_parts();
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(body) => Ok(Request::from_parts(head, body.to_bytes())),
+        Err(error) => {
+            let message = format!("failed to read the body (at most {BODY_LIMIT} bytes): {error}");
+            Err(error_response(StatusCode::BAD_REQUEST, &message))
+        }
     }
 }
 
@@ -177,7 +207,7 @@ fn without_hop_by_hop(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// Returns an error of the proxy itself, in the format of the service's errors.
-pub(super) fn error_response(status: StatusCode, message: &str) -> Response<Body> {
+pub(crate) fn error_response(status: StatusCode, message: &str) -> Response<Body> {
     let body = json!({ "error": { "code": "partner_proxy", "message": message, "request_id": null } }).to_string();
     let mut response = Response::new(Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed());
     *response.status_mut() = status;

@@ -3,23 +3,26 @@
 //! The proxy listens on the loopback address only. It forwards each request byte for byte with the four headers of the signature,
 //! and streams the response back.
 
-mod forward;
+pub(crate) mod forward;
 mod guard;
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
 use crate::failure::Failure;
 use crate::profile::Connect;
-use forward::Forward;
+use forward::{Body, Forward};
 use guard::Guard;
 
 /// The end of the help text.
@@ -55,9 +58,7 @@ pub(crate) async fn run(connect: &Connect, args: &ProxyArgs) -> Result<ExitCode,
     let account = connect.account()?;
     // Rejects an invalid URL before the proxy listens.
     account.client()?;
-    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))
-        .await
-        .map_err(|error| Failure::Failed(format!("failed to listen on 127.0.0.1:{}: {error}", args.port)))?;
+    let listener = bind(args.port).await?;
     let address = listener.local_addr()?;
     let shared = Arc::new(Shared {
         guard: Guard::new(address.port(), args.allow_origin.clone()),
@@ -75,12 +76,33 @@ pub(crate) async fn run(connect: &Connect, args: &ProxyArgs) -> Result<ExitCode,
             account.base_url, account.key_id
         );
     }
+    let handle = move |request| {
+        let shared = shared.clone();
+        async move { handle(&shared, request).await }
+    };
+    tokio::select! {
+        () = serve(listener, handle) => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Listens on a port of the loopback address; 0 selects a free one.
+pub(crate) async fn bind(port: u16) -> Result<TcpListener, Failure> {
+    TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        .await
+        .map_err(|error| Failure::Failed(format!("failed to listen on 127.0.0.1:{port}: {error}")))
+}
+
+/// Serves connections and never returns. An error of the handler closes the connection without a response.
+pub(crate) async fn serve<H, F, E>(listener: TcpListener, handle: H)
+where
+    H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Response<Body>, E>> + Send + 'static,
+    E: Into<Box<dyn Error + Send + Sync>> + 'static,
+{
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
-        };
-        let stream = match accepted {
+        let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // For example, no file descriptors are left: wait until some are closed.
@@ -89,9 +111,9 @@ pub(crate) async fn run(connect: &Connect, args: &ProxyArgs) -> Result<ExitCode,
                 continue;
             }
         };
-        let shared = shared.clone();
+        let handle = handle.clone();
         tokio::spawn(async move {
-            let service = service_fn(|request| handle(&shared, request));
+            let service = service_fn(handle);
             // Errors of a connection are visible to its client.
             let _ = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -108,10 +130,7 @@ struct Shared {
     quiet: bool,
 }
 
-async fn handle(
-    shared: &Shared,
-    request: hyper::Request<hyper::body::Incoming>,
-) -> Result<hyper::Response<forward::Body>, Infallible> {
+async fn handle(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let started = Instant::now();
     let (method, target) = (request.method().clone(), request.uri().to_string());
     let origin = shared.guard.allowed_origin(request.headers());

@@ -1,6 +1,7 @@
 //! `partner sync`: keeps a local copy of all reports up to date.
 
 mod export;
+mod parts;
 mod store;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +16,9 @@ use partner_api_terminal::when;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::inspections::files::download_policy;
 use crate::profile::Connect;
+use parts::Part;
 use store::Store;
 
 /// The end of the help text.
@@ -24,8 +27,13 @@ The first run fetches all reports, including cancelled ones. Each later run fetc
 copy contains each report once, in its latest known state. An interrupted run resumes where it stopped. An NDJSON or CSV file is \
 rewritten when a run completes; until then the data is in a database beside it (FILE.sync).
 
+With --with, a run then fetches the named parts of each new or changed report: details, forms and the list of photos into the table \
+`parts` of the SQLite file, and the photos and PDFs into the folder FILE.files/REPORT. Each part is a request, so the first run can \
+take hours: it prints the time first, and an interrupted run resumes with the parts that are missing.
+
 Examples:
   partner sync reports.sqlite
+  partner sync reports.sqlite --with detail,forms,photos,pdf
   partner sync reports.ndjson --reserve 30     leave 30 requests per minute
   partner sync reports.csv --full              fetch everything again
   partner sync reports.csv --separator semicolon    for a Turkish Excel";
@@ -47,6 +55,9 @@ pub struct SyncArgs {
     /// How far a run reaches back before the start of the previous run
     #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = when::span)]
     pub overlap: Duration,
+    /// Also fetch these parts of each report; the copy must be a SQLite file
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    pub with: Vec<Part>,
     /// Requests per minute that are left to other programs with the same key
     #[arg(long, value_name = "NUMBER", default_value_t = 6)]
     pub reserve: u32,
@@ -114,8 +125,15 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
     if format != Format::Sqlite && path.exists() && !database.exists() {
         return Err(store::not_a_copy(path));
     }
+    if format != Format::Sqlite && !args.with.is_empty() {
+        let path = path.display();
+        return Err(Failure::Usage(format!(
+            "{path} cannot contain the parts of reports; pass a SQLite file with --with"
+        )));
+    }
     let client = connect.client()?;
-    let partner = client.get_health().send().response().await?.partner.to_string();
+    let health = client.get_health().send().response().await?;
+    let (partner, quota) = (health.partner.to_string(), health.quota());
     let mut store = Store::open(&database, client.baseurl(), &partner)?;
     let checkpoint = match (args.full, store.checkpoint()?) {
         (true, checkpoint) => checkpoint.restart(),
@@ -142,13 +160,24 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
         Format::Ndjson => export::ndjson(&store, path)?,
         Format::Csv => export::csv(&store, path, args.separator.byte())?,
     }
+    let fetched_parts = match args.with.is_empty() {
+        true => None,
+        false => {
+            let client = connect.account()?.client_with(download_policy())?;
+            let folder = path.with_extension("files");
+            Some(parts::fetch(&client, &store, &args.with, &folder, quota, args.reserve).await?)
+        }
+    };
     let total = store.count()?;
     let at = complete.map(when::at).unwrap_or_default();
     let path = path.display().to_string();
-    Ok(Output::message(
-        &format!("{path}: {total} reports, {new} new, {changed} changed; complete as of {at}"),
-        &json!({
-            "file": path, "reports": total, "fetched": fetched, "new": new, "changed": changed, "complete": at
-        }),
-    ))
+    let mut text = format!("{path}: {total} reports, {new} new, {changed} changed; complete as of {at}");
+    let mut json = json!({
+        "file": path, "reports": total, "fetched": fetched, "new": new, "changed": changed, "complete": at
+    });
+    if let Some(parts) = fetched_parts {
+        text = format!("{text}\n{}", parts.summary());
+        json["parts"] = parts.json();
+    }
+    Ok(Output::message(&text, &json))
 }

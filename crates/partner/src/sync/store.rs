@@ -57,7 +57,7 @@ const ALL: &str = "SELECT json FROM reports ORDER BY created_at, id";
 
 /// The copy.
 pub(super) struct Store {
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 /// The numbers of new and changed reports in a batch.

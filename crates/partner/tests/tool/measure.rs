@@ -52,6 +52,31 @@ async fn a_stale_point_is_listed_with_an_explanation() {
     assert_eq!(outcomes, json!([{ "point_outcomes": ["stale", "stale"] }]));
 }
 
+/// MEA-6
+#[tokio::test]
+async fn an_unknown_code_is_listed_with_the_nearest_known_one() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let codes = ["BRAKE_FRONT_LEFF=2.85", "WHEEL_ALIGNMENT=1", "SLIP_FRONT=1.2"];
+    let points: Vec<_> = codes.iter().flat_map(|code| ["--point", code]).collect();
+    let ran = program
+        .run(
+            &[
+                &["measure", "--branch", "IZMIR-01", "--plate", "35 OPN 205"],
+                &points[..],
+            ]
+            .concat(),
+        )
+        .await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for shown in [
+        "BRAKE_FRONT_LEFF (unknown_point; did you mean BRAKE_FRONT_LEFT?)",
+        "WHEEL_ALIGNMENT (unknown_point)",
+    ] {
+        assert!(ran.stdout.contains(shown), "{}", ran.stdout);
+    }
+}
+
 /// MEA-5, MEA-10, MEA-11
 #[tokio::test]
 async fn a_package_from_a_file_or_standard_input_is_sent_unchanged() {

@@ -202,3 +202,83 @@ async fn a_killed_run_resumes_where_it_stopped() {
     assert_eq!(second["fetched"], second["new"], "{second}");
     assert_eq!(copied(&program), all);
 }
+
+#[tokio::test]
+async fn a_full_copy_has_details_forms_photos_and_pdfs_and_resumes_with_the_missing_parts() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    // The sizes in the fixture's rows differ from those of its objects.
+    service
+        .db
+        .batch_execute(
+            "UPDATE photos SET size_bytes = 22 WHERE object_key = 'photos/20101.jpg'; \
+             UPDATE photos SET size_bytes = 18 WHERE object_key = 'photos/20102.jpg'",
+        )
+        .await
+        .unwrap();
+    let sync = async |parts: &str| {
+        program
+            .run(&["sync", "reports.sqlite", "--overlap", "0", "--json", "--with", parts])
+            .await
+    };
+    let rows = |sql: &str| -> i64 {
+        let database = rusqlite::Connection::open(program.path("reports.sqlite")).unwrap();
+        database.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let of_report = format!("{}/", inspections::PUBLISHED);
+    let file = |name: &str| fs::read(program.path("reports.files").join(&of_report).join(name)).unwrap();
+
+    // The PDF cannot be written, so the run fails after the details and forms.
+    fs::write(program.path("reports.files"), "mine").unwrap();
+    let failed = sync("detail,forms,pdf").await;
+    assert_eq!(failed.code, 1, "{}", failed.stderr);
+    assert!(
+        failed.stderr.contains("parts, each with a request"),
+        "{}",
+        failed.stderr
+    );
+    let before = rows("SELECT count(*) FROM parts");
+    assert!(before > 0);
+    fs::remove_file(program.path("reports.files")).unwrap();
+
+    let all = sync("detail,forms,photos,pdf").await.json();
+    let parts = &all["parts"];
+    let fetched = parts["fetched"].as_i64().unwrap() + parts["missing"].as_i64().unwrap();
+    assert_eq!(fetched, rows("SELECT count(*) FROM parts") - before, "{all}");
+    let reports = rows("SELECT count(*) FROM reports");
+    assert_eq!(
+        rows("SELECT count(*) FROM parts WHERE part = 'detail' AND json IS NOT NULL"),
+        reports
+    );
+    assert_eq!(
+        rows("SELECT count(*) FROM parts WHERE part = 'forms' AND json IS NOT NULL"),
+        reports
+    );
+    assert!(file("report.pdf").starts_with(b"%PDF-1.7 report"));
+    let pictures = fs::read_dir(program.path("reports.files").join(&of_report))
+        .unwrap()
+        .count();
+    assert_eq!(pictures, 3);
+    assert_eq!(rows("SELECT count(*) FROM parts WHERE json LIKE '%expires_at%'"), 0);
+
+    // Nothing is fetched twice, and only the parts of a changed report are fetched again.
+    let again = sync("detail,forms").await.json();
+    assert_eq!(again["parts"]["fetched"], 0, "{again}");
+    service
+        .db
+        .batch_execute(&format!(
+            "UPDATE inspections SET summary = 'corrected' WHERE id = '{}'",
+            inspections::PUBLISHED
+        ))
+        .await
+        .unwrap();
+    let changed = sync("detail,forms").await.json();
+    assert_eq!(changed["parts"]["fetched"], 2, "{changed}");
+    let corrected = format!(
+        "SELECT json ->> 'summary' = 'corrected' FROM parts WHERE part = 'detail' AND report = '{}'",
+        inspections::PUBLISHED
+    );
+    assert_eq!(rows(&corrected), 1);
+    let csv = program.run(&["sync", "reports.csv", "--with", "pdf"]).await;
+    csv.failed(2, "pass a SQLite file");
+}

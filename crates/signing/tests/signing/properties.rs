@@ -1,6 +1,8 @@
-//! Properties of CANONICAL_QUERY, tested with generated queries.
+//! Properties of CANONICAL_QUERY and of the headers, tested with generated queries and texts. Each run has new seeds.
 
-use partner_api_signing::{DecodedPair, canonical_query, decode_query};
+use partner_api_signing::{
+    DecodedPair, KeyId, Secret, canonical_query, decode_query, is_valid_nonce, parse_timestamp, sign, verify,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -134,5 +136,61 @@ proptest! {
             }
             (result, malformed) => prop_assert!(false, "{result:?}, malformed at {malformed:?}"),
         }
+    }
+
+    #[test]
+    fn any_bytes_have_a_canonical_form_that_decodes_to_the_same_pairs(raw in vec(any::<u8>(), 0..40)) {
+        if let (Ok(pairs), Ok(canonical)) = (decode_query(&raw), canonical_query(&raw)) {
+            let mut sorted = pairs;
+            let mut decoded = decode_query(canonical.as_bytes()).unwrap();
+            sorted.sort();
+            decoded.sort();
+            prop_assert_eq!(decoded, sorted);
+        }
+    }
+
+    #[test]
+    fn a_timestamp_is_parsed_only_if_it_consists_of_digits(
+        text in prop_oneof!["[0-9]{0,30}", "[ +-]?[0-9٣]{1,12}[.e ]?[0-9]?", ".*"]
+    ) {
+        let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        prop_assert_eq!(parse_timestamp(&text).is_some(), is_plain);
+        if let Some(timestamp) = parse_timestamp(&text) {
+            let digits = text.trim_start_matches('0');
+            let digits = if digits.is_empty() { "0" } else { digits };
+            prop_assert!(timestamp == i64::MAX || timestamp.to_string() == digits);
+        }
+    }
+
+    #[test]
+    fn a_nonce_is_valid_only_in_visible_ascii(
+        nonce in prop_oneof!["[!-~]{14,18}", "[!-~]{126,130}", "[ -\u{7f}]{16,20}", ".{8,40}"]
+    ) {
+        let is_valid = (16..=128).contains(&nonce.len()) && nonce.chars().all(|c| ('!'..='~').contains(&c));
+        prop_assert_eq!(is_valid_nonce(nonce.as_bytes()), is_valid);
+    }
+
+    #[test]
+    fn a_key_id_is_parsed_as_it_is_written(
+        text in prop_oneof!["vip_(test|live)_[A-Z2-7a-z189]{20,24}", "vip_(test|live)_[A-Z2-7]{22}", ".*"]
+    ) {
+        if let Ok(key) = text.parse::<KeyId>() {
+            prop_assert_eq!(key.as_str(), &text);
+        }
+    }
+
+    /// SIG-2
+    #[test]
+    fn a_signature_is_valid_for_its_canonical_string_alone(
+        random in any::<[u8; 20]>(),
+        canonical in ".{0,60}",
+        other in ".{0,60}",
+        forged in prop_oneof!["sha256=[0-9a-f]{64}", "sha256=[0-9A-F]{0,66}", ".*"],
+    ) {
+        let secret = Secret::generate(&random);
+        let signature = sign(&secret, &canonical);
+        prop_assert!(verify(&secret, &canonical, &signature));
+        prop_assert_eq!(verify(&secret, &other, &signature), other == canonical);
+        prop_assert!(!verify(&secret, &canonical, &forged));
     }
 }

@@ -95,7 +95,7 @@ async fn submit(client: &Client, mapped: Mapped) -> Result<Sent, Failure> {
 /// # Errors
 /// All invalid records, so that nothing is sent if one is invalid.
 fn packages(mapping: &Path, export: &Path) -> Result<Vec<Mapped>, Failure> {
-    let text = std::fs::read_to_string(mapping).map_err(Failure::of(mapping))?;
+    let text = crate::text::read(mapping).map_err(Failure::of(mapping))?;
     let mapping = Mapping::parse(&text).map_err(|error| Failure::Usage(format!("{}: {error}", mapping.display())))?;
     let bytes = std::fs::read(export).map_err(Failure::of(export))?;
     let invalid = |error: String| Failure::Usage(format!("{}: {error}", export.display()));

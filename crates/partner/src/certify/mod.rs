@@ -1,4 +1,10 @@
-//! `partner certify`: runs the acceptance scenarios and writes the report that a partner hands in before the go-live.
+//! `partner certify`: runs the acceptance scenarios, or grades a program, and writes the report that a partner hands in before
+//! the go-live.
+
+mod grade;
+mod listen;
+mod report;
+mod script;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,17 +18,24 @@ use partner_api_terminal::when;
 
 use crate::failure::Failure;
 use crate::file::NewFile;
-use crate::profile::Connect;
+use crate::profile::{Account, Connect};
+use listen::ListenArgs;
 
 /// The end of the help text.
 pub const EXAMPLES: &str = "\
 The key must have the scope test-line:write. The first scenario needs the plate and the branch code of an open report: sandbox.json \
 contains one, and for other services the operator can name one. The scenarios record measurements.
 
+The scenarios test the service and the key. --listen tests your program: it forwards its requests to a sandbox, forces failures, and \
+checks each retry. With a COMMAND, the program is run for each step with PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET in its \
+environment. Without one, run the program yourself as each step says. The operator verifies the report with `partner-api key verify`.
+
 Examples:
   partner certify --sandbox .sandbox/sandbox.json
   partner certify --profile test --branch ANK-01 --plate '34 ABC 123' \\
-      --html acceptance.html --junit acceptance.xml";
+      --html acceptance.html --junit acceptance.xml
+  partner certify --sandbox .sandbox/sandbox.json --listen \\
+      --html certificate.html --report certificate.json -- python3 partner.py";
 
 /// The arguments of `certify`.
 #[derive(Args, Debug)]
@@ -45,28 +58,23 @@ pub struct CertifyArgs {
     /// Allow a live key; its measurements are written to a customer's report
     #[arg(long)]
     pub live: bool,
+    /// The options of --listen.
+    #[command(flatten)]
+    pub listen: ListenArgs,
 }
 
 pub(crate) async fn run(connect: &Connect, args: &CertifyArgs) -> Result<ExitCode, Failure> {
     let account = connect.account()?;
+    if args.listen.listen {
+        return listen::run(connect, args, account).await;
+    }
     if account.key_id.environment() == Environment::Live && !args.live {
         return Err(Failure::Rejected(
             "this is a live key, and the scenarios would write measurements to a customer's report; use a test key, or pass --live"
                 .to_owned(),
         ));
     }
-    let open = account.open_report;
-    let (Some(branch_code), Some(plate)) = (
-        args.branch
-            .clone()
-            .or(open.as_ref().map(|open| open.branch_code.clone())),
-        args.plate.clone().or(open.as_ref().map(|open| open.plate.clone())),
-    ) else {
-        return Err(Failure::Usage(
-            "an open report is required: pass --branch CODE and --plate PLATE (ask the operator, or see sandbox.json)"
-                .to_owned(),
-        ));
-    };
+    let (branch_code, plate) = open_report(args, &account)?;
     // Created before the scenarios run, so that an existing file is reported before measurements are recorded.
     let files = [
         create_report(args.html.as_deref())?,
@@ -102,6 +110,19 @@ pub(crate) async fn run(connect: &Connect, args: &CertifyArgs) -> Result<ExitCod
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    })
+}
+
+/// Returns the branch code and the plate of an open report.
+fn open_report(args: &CertifyArgs, account: &Account) -> Result<(String, String), Failure> {
+    let open = account.open_report.as_ref();
+    let branch_code = args.branch.clone().or(open.map(|open| open.branch_code.clone()));
+    let plate = args.plate.clone().or(open.map(|open| open.plate.clone()));
+    branch_code.zip(plate).ok_or_else(|| {
+        Failure::Usage(
+            "an open report is required: pass --branch CODE and --plate PLATE (ask the operator, or see sandbox.json)"
+                .to_owned(),
+        )
     })
 }
 
