@@ -9,10 +9,13 @@ import urllib.error
 import urllib.request
 
 from .layout import ADDRESS, CLUSTER, DATABASE, NODES, USER, Layout, fill, write
-from .programs import Account, HaError, Process, missing_packages, postgres_bin, processes_in, wait_until
+from .programs import PATRONI, Account, HaError, Process, missing_packages, postgres_bin, processes_in, wait_until
 
 #: Timeouts in seconds, on a busy machine, for the first start and for the return of a node.
 START_TIMEOUT, RECOVERY_TIMEOUT = 180, 120
+#: The parts of a node.
+PARTS = ("patroni", "fence", "etcd", "postgres")
+FENCE = pathlib.Path(__file__).resolve().parents[1] / "fence"
 
 
 class Cluster:
@@ -22,6 +25,9 @@ class Cluster:
         self.layout = layout
         self.account = account or Account.choose()
         self.postgres_bin = postgres_bin()
+        self.patroni = PATRONI
+        #: Returns more environment variables for a node's Patroni and PostgreSQL.
+        self.environment = lambda node: {}
 
     @classmethod
     def open(cls, folder):
@@ -39,6 +45,11 @@ class Cluster:
                 raise HaError(f"the cluster in {folder} uses the ports from {cluster.layout.ports.base}; omit --port")
             return cluster
         account = Account.choose()
+        if account.run([PATRONI, "--version"], check=False).returncode:
+            raise HaError(
+                f"the user {account.name} cannot run {PATRONI}; delete .venv, and run script/setup --ha with a python3 that every "
+                "user may run"
+            )
         cluster = cls(Layout.create(folder, port, account), account)
         cluster._write_files()
         return cluster
@@ -66,10 +77,10 @@ class Cluster:
         recorded = {part: {name: [one.pid, one.began] for name, one in of.items()} for part, of in running.items()}
         write(self._processes_file(), json.dumps(recorded, indent=2))
 
-    def _start(self, part, name, command, log):
+    def _start(self, part, name, command, log, environment=None):
         if name in self.processes().get(part, {}):
             return False
-        process = self.account.start(command, log)
+        process = self.account.start(command, log, environment)
         if process is None:
             raise HaError(f"{name} of {part} exited at once; see {log}")
         self._record(part, name, process)
@@ -97,10 +108,15 @@ class Cluster:
     # Starting
 
     def start_node(self, node):
-        """Starts etcd and Patroni of a node; Patroni starts Postgres. Running processes are not changed."""
+        """Starts etcd, Patroni and the fence of a node; Patroni starts Postgres. Running processes are not changed."""
         home = self.layout.node(node)
         etcd = self._start(node, "etcd", ["etcd", "--config-file", home / "etcd.yml"], home / "etcd.log")
-        return self._start(node, "patroni", ["patroni", home / "patroni.yml"], home / "patroni.log") or etcd
+        command = [self.patroni, home / "patroni.yml"]
+        patroni = self._start(node, "patroni", command, home / "patroni.log", self.environment(node))
+        url = f"http://{ADDRESS}:{self.layout.ports.rest(node)}"
+        command = [PATRONI.with_name("python3"), FENCE, "--patroni", url, "--data", self.layout.data(node)]
+        fence = self._start(node, "fence", command, home / "fence.log")
+        return etcd or patroni or fence
 
     def start_part(self, part):
         """Starts a node, haproxy or pgbouncer. Returns whether anything was started."""
@@ -165,9 +181,9 @@ class Cluster:
         except (OSError, ValueError, urllib.error.HTTPError):
             return False
 
-    def leader(self):
-        """Returns the node whose Postgres accepts writes, or None."""
-        return next((node for node in NODES if self.is_primary(node)), None)
+    def leader(self, but=None):
+        """Returns the node whose Postgres accepts writes, other than `but`, or None."""
+        return next((node for node in NODES if node != but and self.is_primary(node)), None)
 
     def is_healthy(self, is_synchronous=True):
         """Returns whether there is a primary with two standbys that follow it, one of them synchronous."""
@@ -208,13 +224,25 @@ class Cluster:
 
     # Stopping
 
-    def kill_node(self, node, parts=("patroni", "etcd", "postgres")):
-        """Kills all processes of a node with SIGKILL, like a power failure, or only some parts."""
+    def _processes_of(self, node, parts):
         started = self.processes().get(node, {})
         # Patroni first. Otherwise it could notice that Postgres died and release its lease.
-        killed = [started[name] for name in ("patroni", "etcd") if name in parts and name in started]
-        if "postgres" in parts:
-            killed += processes_in(self.layout.data(node))
+        found = [started[name] for name in PARTS if name in parts and name in started]
+        return found + (processes_in(self.layout.data(node)) if "postgres" in parts else [])
+
+    def pause_node(self, node, parts=PARTS):
+        """Suspends all processes of a node, like a paused virtual machine, or only some parts. Returns them."""
+        paused = []
+        # Repeated, because a process may have started another one meanwhile.
+        while new := [process for process in self._processes_of(node, parts) if process not in paused]:
+            for process in new:
+                process.signal(signal.SIGSTOP)
+            paused += new
+        return paused
+
+    def kill_node(self, node, parts=PARTS):
+        """Kills all processes of a node with SIGKILL, like a power failure, or only some parts."""
+        killed = self._processes_of(node, parts)
         for process in killed:
             process.signal(signal.SIGKILL)
         if not wait_until(lambda: not any(process.is_alive() for process in killed), 10):
@@ -233,6 +261,8 @@ class Cluster:
         leader = self.leader()
         # Standbys first, so that none of them is promoted.
         for nodes in ([node for node in NODES if node != leader], [node for node in NODES if node == leader]):
+            for node in nodes:
+                self._stop_part(node, "fence")
             patronis = [running[node]["patroni"] for node in nodes if "patroni" in running.get(node, {})]
             for patroni in patronis:
                 patroni.signal(signal.SIGTERM)
@@ -245,6 +275,16 @@ class Cluster:
                 process.stop()
         self._processes_file().unlink(missing_ok=True)
         return sorted(running)
+
+    def stop_node(self, node):
+        """Stops Patroni and Postgres of a node. Its etcd runs on."""
+        self._stop_part(node, "fence")
+        self._stop_part(node, "patroni")
+        self._stop_postgres(node)
+
+    def _stop_part(self, node, name):
+        if process := self.processes().get(node, {}).get(name):
+            process.stop(60)
 
     def _stop_postgres(self, node):
         """Stops a Postgres that Patroni has left running."""

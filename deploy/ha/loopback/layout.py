@@ -84,7 +84,7 @@ class Layout:
         try:
             return cls(folder, json.loads((folder / STATE_FILE).read_text()))
         except FileNotFoundError:
-            raise HaError(f"there is no cluster in {folder}; create one with deploy/ha/up") from None
+            raise HaError(f"there is no cluster in {folder}; create one with deploy/ha/cluster up") from None
         except PermissionError:
             raise HaError(f"the cluster in {folder} belongs to another user") from None
 

@@ -12,12 +12,13 @@ import time
 #: The programs and their Debian packages.
 PACKAGES = {
     "etcd": "etcd-server",
-    "patroni": "patroni",
     "haproxy": "haproxy",
     "pgbackrest": "pgbackrest",
     "pgbouncer": "pgbouncer",
     "psql": "postgresql-client",
 }
+#: `script/setup --ha` installs the pinned version (script/requirements/ha.txt) here. Debian's is not safe: see README.md.
+PATRONI = pathlib.Path(__file__).resolve().parents[3] / ".venv" / "bin" / "patroni"
 #: Debian installs some of them outside an ordinary user's PATH.
 PATH = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
 
@@ -28,7 +29,8 @@ class HaError(Exception):
 
 def missing_packages(programs=PACKAGES):
     """Returns the packages of the missing programs."""
-    return sorted({PACKAGES.get(name, name) for name in programs if not shutil.which(name, path=PATH)})
+    missing = {PACKAGES.get(name, name) for name in programs if not shutil.which(name, path=PATH)}
+    return sorted(missing | (set() if PATRONI.exists() else {"patroni"}))
 
 
 def postgres_bin():

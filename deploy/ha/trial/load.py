@@ -6,9 +6,13 @@ import hashlib
 import http.client
 import json
 import pathlib
+import subprocess
 import sys
 import threading
 import time
+
+from loopback.layout import ADDRESS, DATABASE, USER
+from loopback.programs import PATH
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "samples" / "python"))
 
@@ -227,3 +231,65 @@ def longest_gap(times, begin, end):
     if not times or times[-1] < end:
         gaps.append(end - (times[-1] if times else begin))
     return max(gaps, default=0.0)
+
+
+class DirectWriters:
+    """Clients that write to one node's PostgreSQL without haproxy: in sessions from before a fault, and in new ones as soon as
+    these end. An old primary must not acknowledge anything to them."""
+
+    def __init__(self, cluster, node, numbers, count):
+        self.numbers = numbers
+        #: The acknowledged numbers, and the times of the refusals.
+        self.acknowledged, self.refused = [], []
+        self.command = [cluster.postgres_bin / "psql", "-XAt", "-h", ADDRESS, "-p", cluster.layout.ports.postgres(node)]
+        self.command = [str(part) for part in (*self.command, "-U", USER, "-d", DATABASE)]
+        self.environment = {"PGPASSWORD": cluster.layout.passwords["service"], "PGCONNECT_TIMEOUT": "2", "PATH": PATH}
+        self.stopping, self.sessions = threading.Event(), {}
+        self.threads = [threading.Thread(target=self._write, args=(name,), daemon=True) for name in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    @staticmethod
+    def prepare(cluster):
+        """Creates the table, which the service does not know."""
+        sql = f"CREATE SCHEMA failover AUTHORIZATION {USER}; CREATE TABLE failover.direct (number bigint PRIMARY KEY)"
+        cluster.psql(f"{sql}; ALTER TABLE failover.direct OWNER TO {USER}", database=DATABASE)
+
+    def _write(self, name):
+        while not self.stopping.wait(0.2):
+            session = self.sessions[name] = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                text=True, bufsize=1, env=self.environment,
+            )
+            try:
+                while not self.stopping.wait(0.1) and self._insert(session):
+                    pass
+            except BrokenPipeError:
+                self.refused.append(time.monotonic())
+            session.kill()
+            session.communicate()
+
+    def _insert(self, session):
+        """Inserts a number. Returns whether the session is still open."""
+        number = next(self.numbers)
+        session.stdin.write(f"INSERT INTO failover.direct VALUES ({number});\n\\echo end\n")
+        lines = []
+        while (line := session.stdout.readline()) not in ("end\n", ""):
+            lines.append(line)
+        if lines == ["INSERT 0 1\n"]:
+            self.acknowledged.append((time.monotonic(), number))
+        elif not self.stopping.is_set():
+            self.refused.append(time.monotonic())
+        return line != ""
+
+    def stop(self):
+        self.stopping.set()
+        for _ in range(100):
+            if not any(thread.is_alive() for thread in self.threads):
+                return
+            # A statement may wait forever for a standby.
+            for session in list(self.sessions.values()):
+                session.kill()
+            time.sleep(0.1)
+        raise RuntimeError("a direct writer did not end")

@@ -19,7 +19,7 @@ IGNORED = f"{CONTAINERFILE}.dockerignore"
 # The files of our layers that do not belong to Debian packages: the program, licenses, and data about packages and certificate
 # authorities.
 OURS = re.compile(
-    r"usr/local/bin/partner-api|usr/share/doc/partner-api/LICENSE(-\w+)?"
+    r"usr/local/bin/partner-api|usr/share/doc/partner-api/LICENSE-\w+"
     r"|etc/(ca-certificates\.conf|hosts|ld\.so\.cache|resolv\.conf|ssl/certs/.*)"
     r"|var/(lib/(apt/extended_states|dpkg/.*)|log/(apt/.*|dpkg\.log|alternatives\.log)|cache/(debconf/.*|ldconfig/.*))"
 )
@@ -121,7 +121,7 @@ class Image:
             raise Skipped(f"this folder is not a git work tree: {done.stderr.decode().strip()}")
         problems = [f"{path} would be part of the build" for path in done.stdout.decode().split("\0") if path]
         problems += [f"{path} would be part of the build" for path in sources if path.split("/")[0] == ".git"]
-        needed = ["Cargo.toml", "Cargo.lock", "LICENSE", "spec/partner-api.yaml"]
+        needed = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "spec/partner-api.yaml"]
         problems += [f"{path} would be missing from the build" for path in needed if path not in sources]
         return "\n".join(problems[:20])
 

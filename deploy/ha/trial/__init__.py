@@ -1,1 +1,0 @@
-"""The tests of script/failover and script/recovery on a cluster of deploy/ha."""
