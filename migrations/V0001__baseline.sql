@@ -15,11 +15,23 @@ SET LOCAL lock_timeout = '3s';
 ------------------------------------------------------------------------------------------------------------------------
 -- Functions that several tables share
 
+-- Erasure is the only exception from the rules of append-only tables. The setting alone is not enough, because every user can
+-- change it: the statement must also run with the rights of the table's owner, as in the functions at the end of this file.
+CREATE FUNCTION is_erasing(changed oid) RETURNS boolean LANGUAGE sql STABLE
+RETURN coalesce(current_setting('partner_api.is_erasing', true) = 'on', false)
+    AND (SELECT pg_get_userbyid(relowner) = current_user FROM pg_class WHERE oid = changed);
+COMMENT ON FUNCTION is_erasing IS 'Whether a function that erases personal data is changing the table.';
+
 CREATE FUNCTION prevent_modification() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'DELETE' AND TG_ARGV[0] = 'except erasure' AND is_erasing(TG_RELID) THEN
+        RETURN NULL;
+    END IF;
     RAISE EXCEPTION '% are never changed or deleted', TG_TABLE_NAME;
 END $$;
-COMMENT ON FUNCTION prevent_modification IS 'Makes a table append-only, as a BEFORE trigger for each statement.';
+COMMENT ON FUNCTION prevent_modification IS
+    'Makes a table append-only, as a BEFORE trigger for each statement. The argument ''except erasure'' permits the erasure of '
+    'personal data.';
 
 CREATE FUNCTION prevent_removal() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -71,12 +83,14 @@ CREATE TABLE organizations (
     slug               text NOT NULL UNIQUE,
     name               text NOT NULL,
     pii_mode           text NOT NULL CHECK (pii_mode IN ('NONE', 'MASKED', 'FULL')),
+    needs_review       boolean NOT NULL DEFAULT false,
     created_at         timestamptz NOT NULL DEFAULT now(),
     reports_changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 COMMENT ON TABLE organizations IS 'The organizations of the platform, which are its tenants.';
 COMMENT ON COLUMN organizations.slug IS 'The short name, for example in commands.';
 COMMENT ON COLUMN organizations.pii_mode IS 'The privacy mode: how much personal data partners see.';
+COMMENT ON COLUMN organizations.needs_review IS 'Whether a report is published only after a review, by a second inspector.';
 COMMENT ON COLUMN organizations.reports_changed_at IS
     'When data that all reports of the organization show last changed. A report''s updated_at is the later of this and its own '
     'time, so that a change of the mode writes one row instead of one for each report.';
@@ -349,6 +363,35 @@ COMMENT ON SEQUENCE report_numbers IS
 ------------------------------------------------------------------------------------------------------------------------
 -- Forms: templates, and the answers given in a report
 
+-- The one list of the statuses and photo kinds of templates that do not have their own.
+CREATE FUNCTION default_statuses() RETURNS jsonb LANGUAGE sql IMMUTABLE
+RETURN '[
+    {"code": "GOOD", "label": "İyi", "label_en": "Good", "severity": "NONE", "is_common": true},
+    {"code": "WORN", "label": "Yıpranmış", "label_en": "Worn", "severity": "LOW", "is_common": true},
+    {"code": "LEAKING", "label": "Kaçak var", "label_en": "Leaking", "severity": "MEDIUM", "is_common": true},
+    {"code": "FAULTY", "label": "Arızalı", "label_en": "Faulty", "severity": "HIGH", "is_common": true},
+    {"code": "LOOSE", "label": "Boşluk var", "label_en": "Loose", "severity": "MEDIUM", "is_common": false},
+    {"code": "CORRODED", "label": "Paslı", "label_en": "Corroded", "severity": "MEDIUM", "is_common": false},
+    {"code": "MISSING", "label": "Eksik", "label_en": "Missing", "severity": "MEDIUM", "is_common": false},
+    {"code": "BROKEN", "label": "Kırık", "label_en": "Broken", "severity": "HIGH", "is_common": false},
+    {"code": "ORIGINAL", "label": "Orijinal", "label_en": "Original", "severity": "NONE", "is_common": false},
+    {"code": "LOCAL_PAINT", "label": "Lokal boyalı", "label_en": "Spot-painted", "severity": "LOW", "is_common": false},
+    {"code": "PAINTED", "label": "Boyalı", "label_en": "Painted", "severity": "MEDIUM", "is_common": false},
+    {"code": "REPLACED", "label": "Değişen", "label_en": "Replaced", "severity": "HIGH", "is_common": false}
+]'::jsonb;
+
+CREATE FUNCTION default_photo_kinds() RETURNS jsonb LANGUAGE sql IMMUTABLE
+RETURN '[
+    {"code": "EXTERIOR", "label": "Dış görünüm", "label_en": "Exterior", "expected": 0},
+    {"code": "INTERIOR", "label": "İç mekân", "label_en": "Interior", "expected": 0},
+    {"code": "ENGINE", "label": "Motor", "label_en": "Engine", "expected": 0},
+    {"code": "UNDERBODY", "label": "Araç altı", "label_en": "Underbody", "expected": 0},
+    {"code": "DAMAGE", "label": "Hasar", "label_en": "Damage", "expected": 0},
+    {"code": "ODOMETER", "label": "Kilometre göstergesi", "label_en": "Odometer", "expected": 0},
+    {"code": "REGISTRATION", "label": "Ruhsat", "label_en": "Registration certificate", "expected": 0},
+    {"code": "OTOSICIL_PDF", "label": "Otosicil belgesi", "label_en": "Otosicil record", "expected": 0}
+]'::jsonb;
+
 CREATE TABLE form_templates (
     id              uuid PRIMARY KEY,
     organization_id uuid NOT NULL REFERENCES organizations,
@@ -358,6 +401,8 @@ CREATE TABLE form_templates (
     position        integer NOT NULL,
     is_test_line    boolean NOT NULL DEFAULT false,
     is_required     boolean NOT NULL DEFAULT true,
+    statuses        jsonb NOT NULL DEFAULT default_statuses() CHECK (jsonb_typeof(statuses) = 'array'),
+    photo_kinds     jsonb NOT NULL DEFAULT default_photo_kinds() CHECK (jsonb_typeof(photo_kinds) = 'array'),
     UNIQUE (id, organization_id),
     UNIQUE (organization_id, code)
 );
@@ -366,6 +411,11 @@ COMMENT ON COLUMN form_templates.is_test_line IS
     'Whether measurements of devices are written into this form. An organization has at most one such template.';
 COMMENT ON COLUMN form_templates.is_required IS
     'Whether its points must have an answer before a report is published, unless a point says otherwise.';
+COMMENT ON COLUMN form_templates.statuses IS
+    'The statuses that inspectors can give its points, the best first: code, label, label_en, severity, is_common. The test line has '
+    'the statuses of thresholds instead.';
+COMMENT ON COLUMN form_templates.photo_kinds IS
+    'The kinds of photos that belong to the form: code, label, label_en, and the number that a report is expected to have.';
 CREATE UNIQUE INDEX form_templates_one_test_line ON form_templates (organization_id) WHERE is_test_line;
 
 CREATE TABLE form_template_points (
@@ -377,6 +427,9 @@ CREATE TABLE form_template_points (
     unit            text,
     position        integer NOT NULL,
     is_required     boolean,
+    place           text CHECK (place IN ('BUMPER_FRONT', 'HOOD', 'ROOF', 'TRUNK_LID', 'BUMPER_REAR', 'FENDER_FRONT_LEFT',
+                        'FENDER_FRONT_RIGHT', 'DOOR_FRONT_LEFT', 'DOOR_FRONT_RIGHT', 'DOOR_REAR_LEFT', 'DOOR_REAR_RIGHT',
+                        'FENDER_REAR_LEFT', 'FENDER_REAR_RIGHT')),
     PRIMARY KEY (id, organization_id),
     UNIQUE (template_id, code, organization_id),
     FOREIGN KEY (template_id, organization_id) REFERENCES form_templates (id, organization_id)
@@ -385,6 +438,7 @@ COMMENT ON TABLE form_template_points IS 'The points of a template. A point that
 COMMENT ON COLUMN form_template_points.code IS 'In the test-line template, the code of the measurement point.';
 COMMENT ON COLUMN form_template_points.is_required IS
     'Whether the point must have an answer before a report is published; null if its template decides.';
+COMMENT ON COLUMN form_template_points.place IS 'The panel of the car that the point is about, for the drawing of the car on the page.';
 
 CREATE TABLE inspection_forms (
     id              uuid NOT NULL,
@@ -612,13 +666,13 @@ CREATE TABLE measurements (
         point_outcomes <@ ARRAY['applied', 'unknown_point', 'no_status', 'stale', 'superseded', 'implausible'])
 );
 COMMENT ON TABLE measurements IS
-    'Packages from devices, which are never deleted. Partner, key and branch have no foreign keys: the statement that records a '
-    'package has just read them, and the three checks, which lock rows that all stations share, would more than double the cost '
-    'of a record (migrations/README.md). Triggers (prevent_removal) prevent the deletion of keys and branches, and keys that of '
-    'partners.';
-COMMENT ON COLUMN measurements.plate IS 'The normalized plate.';
+    'Packages from devices, which are never deleted; an erasure empties a row. Partner, key and branch have no foreign keys: the '
+    'statement that records a package has just read them, and the three checks, which lock rows that all stations share, would '
+    'more than double the cost of a record (migrations/README.md). Triggers (prevent_removal) prevent the deletion of keys and '
+    'branches, and keys that of partners.';
+COMMENT ON COLUMN measurements.plate IS 'The normalized plate; empty if the measurement was erased.';
 COMMENT ON COLUMN measurements.external_id IS 'The partner''s own ID of the measurement, which makes a retry safe.';
-COMMENT ON COLUMN measurements.raw IS 'The exact bytes of the request''s body.';
+COMMENT ON COLUMN measurements.raw IS 'The exact bytes of the request''s body; empty if the measurement was erased.';
 COMMENT ON COLUMN measurements.settled_at IS 'When it was applied or discarded.';
 COMMENT ON COLUMN measurements.settled_by IS 'The inspector who applied or discarded it; null if the service applied it on arrival.';
 COMMENT ON COLUMN measurements.point_texts IS 'The decimal text of each value as it was sent, in the order of point_codes.';
@@ -634,12 +688,14 @@ BEGIN
     IF TG_OP <> 'UPDATE' THEN
         RAISE EXCEPTION 'measurements are never deleted';
     END IF;
-    IF NEW.raw IS DISTINCT FROM OLD.raw OR NEW.raw_sha256 IS DISTINCT FROM OLD.raw_sha256 THEN
+    IF (NEW.raw IS DISTINCT FROM OLD.raw OR NEW.raw_sha256 IS DISTINCT FROM OLD.raw_sha256)
+        AND NOT (NEW.raw = '' AND is_erasing(TG_RELID)) THEN
         RAISE EXCEPTION 'the raw package of a measurement never changes';
     END IF;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION protect_raw_package IS 'Makes the raw package of a measurement append-only, whoever writes.';
+COMMENT ON FUNCTION protect_raw_package IS
+    'Makes the raw package of a measurement append-only, whoever writes. An erasure empties it.';
 CREATE TRIGGER protect_raw_package BEFORE DELETE OR UPDATE ON measurements
     FOR EACH ROW EXECUTE FUNCTION protect_raw_package();
 CREATE TRIGGER prevent_truncation BEFORE TRUNCATE ON measurements
@@ -661,7 +717,7 @@ COMMENT ON TABLE measurement_mismatches IS
     'The response was the recorded measurement. Identical bodies are stored once.';
 COMMENT ON COLUMN measurement_mismatches.raw IS 'The exact bytes of the request''s body.';
 CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON measurement_mismatches
-    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification();
+    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Inspectors
@@ -735,7 +791,7 @@ COMMENT ON TABLE inspection_transitions IS 'The status changes of a report, numb
 COMMENT ON COLUMN inspection_transitions.from_status IS 'The previous status; null when the report was opened.';
 COMMENT ON COLUMN inspection_transitions.inspector_name IS 'The inspector''s name at that time.';
 CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON inspection_transitions
-    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification();
+    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
 
 ------------------------------------------------------------------------------------------------------------------------
 -- `updated_at`: the time of the last change of the data that partners see of a report, whoever changes it (REP-13)
@@ -1120,7 +1176,7 @@ COMMENT ON COLUMN published_pdfs.sha256 IS 'The SHA-256 of the exact bytes that 
 CREATE INDEX published_pdfs_by_report ON published_pdfs (inspection_id, published_at);
 CREATE INDEX published_pdfs_by_content ON published_pdfs (sha256);
 CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON published_pdfs
-    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification();
+    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
 
 ------------------------------------------------------------------------------------------------------------------------
 -- The request log
@@ -1164,6 +1220,15 @@ COMMENT ON COLUMN request_log.key_id IS
 COMMENT ON COLUMN request_log.user_agent IS 'Truncated, and without possible secrets and personal data.';
 CREATE INDEX request_log_by_time ON request_log (arrived_at);
 CREATE INDEX request_log_by_key ON request_log (key_id, arrived_at) WHERE key_id IS NOT NULL;
+
+CREATE FUNCTION request_outcome(operation text, status smallint, code text, reason text) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN coalesce(operation, '') || ' ' || status::text || ' ' || coalesce(code, '') || ' ' || coalesce(reason, '');
+COMMENT ON FUNCTION request_outcome IS
+    'What an operator filters requests by. None of the parts has a space. The log has a few hundred different outcomes.';
+-- Each search finds the outcomes that match it and then the newest requests of each. So it takes milliseconds whether or not any
+-- request matches, without an index for each column (docs/scaling.md).
+CREATE INDEX request_log_by_outcome ON request_log (
+    request_outcome(operation, status, code, reason) COLLATE "C", arrived_at);
 
 CREATE TABLE request_log_drops (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -1241,27 +1306,33 @@ CREATE UNLOGGED TABLE replicas (
     version     text NOT NULL,
     master_keys text[] NOT NULL,
     started_at  timestamptz NOT NULL DEFAULT now(),
-    seen_at     timestamptz NOT NULL DEFAULT now()
+    seen_at     timestamptz NOT NULL DEFAULT now(),
+    clock_at    timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE replicas IS
     'The running replicas. Each updates its row every few seconds; a replica that does not is considered stopped. The table is '
     'UNLOGGED, because the replicas write their rows again after a crash of the database.';
 COMMENT ON COLUMN replicas.master_keys IS
     'The fingerprints of the master keys that the replica accepts. It encrypts with the first one.';
+COMMENT ON COLUMN replicas.clock_at IS 'The time by the replica''s own clock when it wrote the row; seen_at is by the database''s.';
 
 ------------------------------------------------------------------------------------------------------------------------
 -- The identity of the database
 
 CREATE TABLE deployment (
-    only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    id          uuid NOT NULL DEFAULT gen_random_uuid(),
-    environment text CHECK (environment IN ('test', 'live'))
+    only_row           boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    id                 uuid NOT NULL DEFAULT gen_random_uuid(),
+    environment        text CHECK (environment IN ('test', 'live')),
+    required_migration integer NOT NULL DEFAULT 1
 );
 COMMENT ON TABLE deployment IS
     'One row that says which deployment the database belongs to. Programs that are configured for another one refuse to use the '
     'database. Only the owner of the schema can change it.';
 COMMENT ON COLUMN deployment.id IS 'Copies of the database, such as restored backups, have the same ID.';
 COMMENT ON COLUMN deployment.environment IS 'Written by the program that migrates the database; null until then.';
+COMMENT ON COLUMN deployment.required_migration IS
+    'The number of the newest migration that a program must know to use the schema. A migration that removes what earlier programs '
+    'use raises it (migrations/README.md).';
 INSERT INTO deployment DEFAULT VALUES;
 
 ------------------------------------------------------------------------------------------------------------------------
@@ -1350,3 +1421,127 @@ END $$;
 COMMENT ON FUNCTION drop_partition IS
     'Drops a partition that is past, with its rows. Returns false if a transaction uses the table; try again later.';
 REVOKE EXECUTE ON FUNCTION drop_partition FROM PUBLIC;
+
+------------------------------------------------------------------------------------------------------------------------
+-- Erasure of personal data, for operators (docs/operating.md, "Retention and erasure")
+--
+-- The functions run with the rights of the owner, because no role may delete these rows. They erase only whole reports, whole
+-- vehicles, and measurements that no report has. The audit log is written by the command that calls them.
+
+CREATE FUNCTION erase_measurements(erased uuid[]) RETURNS bigint LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    erased_count bigint;
+BEGIN
+    PERFORM set_config('partner_api.is_erasing', 'on', true);
+    DELETE FROM measurement_mismatches WHERE measurement_id = ANY (erased);
+    UPDATE measurements SET
+        plate = '', external_id = NULL, raw = '', raw_sha256 = sha256(''), status = 'DISCARDED', inspection_id = NULL,
+        settled_at = coalesce(settled_at, now()), settled_by = NULL, point_outcomes = NULL
+    WHERE id = ANY (erased);
+    GET DIAGNOSTICS erased_count = ROW_COUNT;
+    PERFORM set_config('partner_api.is_erasing', 'off', true);
+    RETURN erased_count;
+END $$;
+COMMENT ON FUNCTION erase_measurements IS
+    'Removes from measurements what identifies a vehicle: the package, the plate, the external ID and the report. The values and '
+    'their time remain. The row remains because the answers of other reports may reference it.';
+REVOKE EXECUTE ON FUNCTION erase_measurements FROM PUBLIC;
+
+-- Vehicles are locked before reports, as by an update of a vehicle.
+CREATE FUNCTION erase_reports(
+    erased uuid[],
+    OUT erased_reports bigint, OUT erased_vehicles bigint, OUT erased_measurements bigint, OUT orphaned_files bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    vehicles_of_reports constant uuid[] := ARRAY(SELECT DISTINCT vehicle_id FROM inspections WHERE id = ANY (erased));
+    reports uuid[];
+    forms uuid[];
+BEGIN
+    PERFORM FROM vehicles WHERE id = ANY (vehicles_of_reports) ORDER BY id FOR UPDATE;
+    reports := ARRAY(SELECT id FROM inspections WHERE id = ANY (erased) ORDER BY id FOR UPDATE);
+    forms := ARRAY(SELECT id FROM inspection_forms WHERE inspection_id = ANY (reports));
+    -- The service deletes the files. Those of a rendering or an upload in progress are already in the table.
+    INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
+    SELECT DISTINCT ON (file.object_key) file.object_key, file.inspection_id, file.organization_id, now()
+    FROM (
+        SELECT object_key, inspection_id, organization_id FROM photos WHERE inspection_id = ANY (reports)
+        UNION ALL
+        SELECT thumb_object_key, inspection_id, organization_id FROM photos
+        WHERE inspection_id = ANY (reports) AND thumb_object_key IS NOT NULL
+        UNION ALL
+        SELECT object_key, inspection_id, organization_id FROM published_pdfs WHERE inspection_id = ANY (reports)
+        UNION ALL
+        SELECT pdf_object_key, id, organization_id FROM inspections WHERE id = ANY (reports) AND pdf_object_key IS NOT NULL) file
+    ORDER BY file.object_key
+    ON CONFLICT (object_key) DO UPDATE SET delete_at = excluded.delete_at WHERE NOT orphaned_objects.is_condemned;
+    GET DIAGNOSTICS orphaned_files = ROW_COUNT;
+    DELETE FROM inspection_form_answers WHERE inspection_form_id = ANY (forms);
+    DELETE FROM inspection_form_answer_history WHERE inspection_form_id = ANY (forms);
+    DELETE FROM inspection_forms WHERE id = ANY (forms);
+    DELETE FROM photos WHERE inspection_id = ANY (reports);
+    DELETE FROM report_renderings WHERE inspection_id = ANY (reports);
+    PERFORM set_config('partner_api.is_erasing', 'on', true);
+    DELETE FROM published_pdfs WHERE inspection_id = ANY (reports);
+    DELETE FROM inspection_transitions WHERE inspection_id = ANY (reports);
+    PERFORM set_config('partner_api.is_erasing', 'off', true);
+    erased_measurements := erase_measurements(ARRAY(SELECT id FROM measurements WHERE inspection_id = ANY (reports)));
+    DELETE FROM inspections WHERE id = ANY (reports);
+    GET DIAGNOSTICS erased_reports = ROW_COUNT;
+    DELETE FROM vehicles v
+    WHERE v.id = ANY (vehicles_of_reports) AND NOT EXISTS (SELECT FROM inspections i WHERE i.vehicle_id = v.id);
+    GET DIAGNOSTICS erased_vehicles = ROW_COUNT;
+END $$;
+COMMENT ON FUNCTION erase_reports IS
+    'Erases reports with everything that belongs to them, and their vehicles unless these have other reports.';
+REVOKE EXECUTE ON FUNCTION erase_reports FROM PUBLIC;
+
+CREATE FUNCTION erase_vehicle(
+    erased uuid,
+    OUT erased_reports bigint, OUT erased_vehicles bigint, OUT erased_measurements bigint, OUT orphaned_files bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    plates text[];
+    pattern text;
+BEGIN
+    PERFORM FROM vehicles WHERE id = erased FOR UPDATE;
+    plates := ARRAY(
+        SELECT plate FROM vehicles WHERE id = erased AND plate <> ''
+        UNION SELECT plate FROM inspections WHERE vehicle_id = erased AND plate <> '');
+    SELECT r.* INTO erased_reports, erased_vehicles, erased_measurements, orphaned_files
+    FROM erase_reports(ARRAY(SELECT id FROM inspections WHERE vehicle_id = erased)) r;
+    erased_measurements := erased_measurements + erase_measurements(ARRAY(
+        SELECT m.id FROM branches b JOIN measurements m ON m.branch_id = b.id
+        WHERE m.plate = ANY (plates) AND m.status = 'PENDING'
+        UNION ALL
+        SELECT m.id FROM branches b JOIN measurements m ON m.branch_id = b.id
+        WHERE m.plate = ANY (plates) AND m.status = 'DISCARDED'));
+    -- Packages of these plates that are stored with a measurement of another plate. A sent plate may have separators.
+    SELECT string_agg(regexp_replace(replace(plate, 'I', '[Iiıİ]'), '(\[[^]]*]|[A-Z0-9])(?=.)', '\1[^[:alnum:]]*', 'g'), '|')
+    INTO pattern FROM unnest(plates) AS plate;
+    PERFORM set_config('partner_api.is_erasing', 'on', true);
+    DELETE FROM measurement_mismatches WHERE convert_from(raw, 'UTF8') ~* pattern;
+    PERFORM set_config('partner_api.is_erasing', 'off', true);
+    IF erased_vehicles = 0 THEN
+        DELETE FROM vehicles WHERE id = erased;
+        GET DIAGNOSTICS erased_vehicles = ROW_COUNT;
+    END IF;
+END $$;
+COMMENT ON FUNCTION erase_vehicle IS
+    'Erases a vehicle with all its reports, and the measurements of its plates that no report has.';
+REVOKE EXECUTE ON FUNCTION erase_vehicle FROM PUBLIC;
+
+CREATE FUNCTION erase_unused_measurements(received_before timestamptz, at_most integer) RETURNS bigint LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF received_before > now() - interval '1 day' THEN
+        RAISE EXCEPTION 'measurements of the last day are still needed';
+    END IF;
+    RETURN erase_measurements(ARRAY(
+        SELECT id FROM measurements
+        WHERE status IN ('PENDING', 'DISCARDED') AND plate <> '' AND received_at < received_before
+        LIMIT at_most));
+END $$;
+COMMENT ON FUNCTION erase_unused_measurements IS
+    'Erases measurements that are in no report and arrived before a time. Returns their number; 0 when none is left.';
+REVOKE EXECUTE ON FUNCTION erase_unused_measurements FROM PUBLIC;

@@ -119,6 +119,10 @@ async fn run_operator(command: partner_api_operator::Command) -> ExitCode {
 async fn run_sandbox(args: &partner_api_sandbox::args::SandboxArgs) -> Result<ExitCode, Failure> {
     let config = args.config()?;
     let _log = logging::init(&config.options.log_level, config.options.log_format)?;
+    if let Some(partner) = &args.reset {
+        partner_api_sandbox::reset(&config, partner).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let passed = partner_api_sandbox::run(config, args.check, pages()).await?;
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

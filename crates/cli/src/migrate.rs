@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use partner_api::config::Config;
 use partner_api::logging;
 use partner_api::startup::{CommandDatabase, OpenDatabase};
-use partner_api_store::migrate::{Migration, status};
+use partner_api_store::migrate::{self, Migration, status};
 use partner_api_store::roles::{self, Roles};
 use partner_api_terminal::output::{Output, Row};
 use serde::Serialize;
@@ -26,7 +26,8 @@ impl Row for StatusRow {
             || "pending".to_owned(),
             |on| on.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
         );
-        vec![self.0.name.clone(), applied]
+        let newer = if self.0.is_known { "" } else { ", by a newer program" };
+        vec![self.0.name.clone(), applied + newer]
     }
 }
 
@@ -39,6 +40,9 @@ pub(crate) async fn run(args: &MigrateArgs) -> Result<ExitCode, Failure> {
         return print(migrations?, args);
     }
     let _log = logging::init(&config.options.log_level, config.options.log_format)?;
+    if args.roles {
+        ensure_newest(&config).await?;
+    }
     let database = OpenDatabase::open(&config).await?;
     match database.applied.as_slice() {
         [] => println!("The schema is up to date."),
@@ -55,6 +59,14 @@ pub(crate) async fn run(args: &MigrateArgs) -> Result<ExitCode, Failure> {
     }
     println!("The database belongs to {deployment}.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks that no newer program has migrated the database. Otherwise the roles would lose the rights that it added.
+async fn ensure_newest(config: &Config) -> Result<(), Failure> {
+    let database = CommandDatabase::open_unchecked(config).await?;
+    let migrations = status(&database.target).await;
+    database.close().await;
+    Ok(migrate::ensure_newest(&migrations?)?)
 }
 
 fn print_roles(roles: &Roles) {
@@ -81,8 +93,13 @@ fn print(migrations: Vec<Migration>, args: &MigrateArgs) -> Result<ExitCode, Fai
         .iter()
         .filter(|migration| migration.applied_on.is_none())
         .collect();
-    if pending.is_empty() {
-        println!("The schema is up to date.");
+    match migrate::newer(&migrations) {
+        newer if !newer.is_empty() => println!(
+            "A newer program has migrated the schema, and this program can use it: {}",
+            newer.join(", ")
+        ),
+        _ if pending.is_empty() => println!("The schema is up to date."),
+        _ => {}
     }
     for migration in pending {
         println!("-- pending: {}\n{}", migration.name, migration.sql.trim_end());

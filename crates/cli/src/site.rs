@@ -11,6 +11,9 @@ use partner_api_site::{FILES, File};
 
 use crate::Failure;
 
+/// The list of the site's pages for language models, which look for it at the root.
+const LLMS: &str = "llms.txt";
+
 /// Returns the site as pages of the service.
 pub fn pages() -> Pages {
     let mut pages = Pages::default();
@@ -30,8 +33,11 @@ pub fn pages() -> Pages {
                 Caching::Revalidate
             },
             body: Bytes::from_static(bytes),
-            gzip: Some(Bytes::from_static(gzip)),
+            gzip: Some(Bytes::from_static(gzip)).filter(|gzip| !gzip.is_empty()),
         };
+        if *path == LLMS {
+            pages.add(&format!("/{LLMS}"), page.clone());
+        }
         pages.add(&format!("{FOLDER}{path}"), page);
     }
     pages

@@ -256,6 +256,13 @@ mod tests {
             prop_assert_eq!(codec().decode(PARTNER, filters(None), &text), Err(InvalidCursor));
         }
 
+        /// REP-4
+        #[test]
+        fn any_other_text_is_rejected(text in prop_oneof!["[A-Za-z0-9_=-]{0,90}", ".*"]) {
+            prop_assume!(text != cursor());
+            prop_assert_eq!(codec().decode(PARTNER, filters(None), &text), Err(InvalidCursor));
+        }
+
         #[test]
         fn every_position_is_encoded_and_decoded(micros in -62_000_000_000_000_000_i64..253_000_000_000_000_000, id: u128) {
             let position = Position {

@@ -21,6 +21,7 @@ pub mod score;
 pub mod scrub;
 #[cfg(test)]
 mod strategies;
+pub mod template;
 mod text_enum;
 pub mod threshold;
 pub mod user_agent;

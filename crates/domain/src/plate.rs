@@ -311,6 +311,20 @@ mod tests {
         }
 
         #[test]
+        fn any_text_is_a_plate_or_not_and_a_plate_is_read_again_as_itself(
+            text in prop_oneof!["[ .-]{0,2}[0-9٣O]{1,3}[ .–-]{0,2}[A-Za-zıİşß]{0,4}[ .\u{a0}-]{0,2}[0-9Oo]{0,6}", ".*"]
+        ) {
+            if let Ok(plate) = Plate::parse(&text) {
+                let documented = as_documented(plate.as_str());
+                let again = Plate::parse(plate.as_str());
+                prop_assert_eq!(documented.as_deref(), Some(plate.as_str()));
+                prop_assert_eq!(again.as_ref(), Ok(&plate));
+            }
+            // The hint to an error must not panic for any text either.
+            prop_assert!(super::read_as(&text).starts_with("it was read as "));
+        }
+
+        #[test]
         fn a_plate_with_one_invalid_part_is_rejected((text, invalid) in invalid_plate()) {
             prop_assert_eq!(Plate::parse(&text), Err(invalid));
         }

@@ -28,6 +28,9 @@ pub enum PointStatus {
 }
 
 impl PointStatus {
+    /// All statuses, the best first.
+    pub const ALL: [PointStatus; 3] = [PointStatus::Good, PointStatus::Borderline, PointStatus::OutOfLimit];
+
     /// Returns the answer's `status_code`.
     pub fn code(self) -> &'static str {
         match self {
@@ -43,6 +46,15 @@ impl PointStatus {
             PointStatus::Good => "İyi",
             PointStatus::Borderline => "Sınırda",
             PointStatus::OutOfLimit => "Limit dışı",
+        }
+    }
+
+    /// Returns the label in English.
+    pub fn label_en(self) -> &'static str {
+        match self {
+            PointStatus::Good => "Good",
+            PointStatus::Borderline => "Borderline",
+            PointStatus::OutOfLimit => "Out of limits",
         }
     }
 

@@ -315,5 +315,7 @@ fn is_json(of: Type) -> bool {
             | Type::Bool
             | Type::Points
             | Type::Answers
+            | Type::Statuses
+            | Type::PhotoKinds
     )
 }

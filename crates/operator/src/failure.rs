@@ -8,6 +8,7 @@ use partner_api_store::DbError;
 use partner_api_store::pool::DedicatedError;
 use partner_api_store::secrets::MasterKeyError;
 use thiserror::Error;
+use tokio_postgres::error::SqlState;
 
 /// An error of an operator command. Each message describes the problem and its remedy.
 #[derive(Debug, Error)]
@@ -47,7 +48,7 @@ pub enum Failure {
     #[error("{0}")]
     Stopped(String),
     /// A statement failed.
-    #[error(transparent)]
+    #[error("{}", statement_failed(.0))]
     Db(#[from] DbError),
     /// A search of the request log exceeded its time limit.
     #[error("the search took too long; use a shorter --since, or name a --partner or a --key")]
@@ -125,6 +126,8 @@ pub enum Kind {
     Report,
     /// A published PDF of a report.
     PublishedPdf,
+    /// A vehicle.
+    Vehicle,
 }
 
 impl fmt::Display for Kind {
@@ -141,6 +144,7 @@ impl fmt::Display for Kind {
             Self::Request => "request",
             Self::Report => "report",
             Self::PublishedPdf => "published PDF",
+            Self::Vehicle => "vehicle",
         })
     }
 }
@@ -159,10 +163,25 @@ impl Kind {
             Self::Measurement => "list them with: partner-api measurement list",
             Self::Request => "list them with: partner-api request list",
             Self::Report => "expected the number or ID that partners see and that is printed on the PDF",
+            Self::Vehicle => "expected a VIN, a plate or an ID; list them with: partner-api export - --kind vehicles",
             Self::PublishedPdf => {
                 "the file was not published by this service, or was altered; list a report's PDFs with: partner-api report show REPORT"
             }
         }
+    }
+}
+
+/// Explains a statement that the database stopped; other errors describe themselves.
+fn statement_failed(error: &DbError) -> String {
+    match error.rejection() {
+        Some(&SqlState::QUERY_CANCELED) => {
+            "the database stopped a statement after its time limit; try again later, or raise statement_timeout"
+                .to_owned()
+        }
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+            "another transaction holds a row or table that the command needs; try again in a moment".to_owned()
+        }
+        _ => error.to_string(),
     }
 }
 

@@ -24,6 +24,9 @@ partner_api_store::statement! {
             FROM inspectors i JOIN organizations o ON o.id = i.organization_id \
             WHERE ($1::uuid IS NULL OR i.organization_id = $1) AND ($2::uuid IS NULL OR i.id = $2) \
               AND ($3 OR i.revoked_at IS NULL) ORDER BY o.slug, lower(i.name), i.created_at, i.id";
+    LEAVE = "DELETE FROM inspector_branches WHERE inspector_id = $1 AND branch_id <> ALL ($2::uuid[])";
+    JOIN = "INSERT INTO inspector_branches (inspector_id, organization_id, branch_id) \
+            SELECT i.id, i.organization_id, unnest($2::uuid[]) FROM inspectors i WHERE i.id = $1 ON CONFLICT DO NOTHING";
     REVOKE = "UPDATE inspectors SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL";
 }
 
@@ -34,6 +37,7 @@ INSPECTOR is a name or ID; BRANCH a code, name or ID; ORGANIZATION a slug, name 
 Examples:
   partner-api inspector create 'Ayşe Yılmaz' --branch IZM-01 --branch IZM-02
   partner-api inspector create 'Ayşe Yılmaz' --branch Merkez --organization izmir-vehicle    if the name is ambiguous
+  partner-api inspector branches 'Ayşe Yılmaz' --branch IZM-02 --branch IZM-03    the token stays
   partner-api inspector list
   partner-api inspector revoke 'Ayşe Yılmaz'    signed out on every replica at once";
 
@@ -42,6 +46,8 @@ Examples:
 pub enum Command {
     /// Create an inspector for some branches; prints the token once
     Create(CreateArgs),
+    /// Set the branches at which an inspector works; the token and the sessions stay
+    Branches(BranchesArgs),
     /// List inspectors
     List(ListArgs),
     /// Show an inspector
@@ -61,6 +67,16 @@ pub struct CreateArgs {
     /// The organization of the branches, by slug, name or ID; required if several have a branch of that code or name
     #[arg(long, value_name = "ORGANIZATION")]
     organization: Option<String>,
+}
+
+/// The arguments of `inspector branches`.
+#[derive(Args, Debug)]
+pub struct BranchesArgs {
+    #[command(flatten)]
+    inspector: InspectorArgs,
+    /// A branch to work at, by code, name or ID; repeatable. The inspector no longer works at branches that are not given
+    #[arg(long = "branch", value_name = "BRANCH", required = true)]
+    branches: Vec<String>,
 }
 
 /// The options of `inspector list`.
@@ -144,6 +160,7 @@ impl Command {
     pub(crate) async fn run(self, session: &Session) -> Result<Output, Failure> {
         match self {
             Self::Create(args) => create(session, &args).await,
+            Self::Branches(args) => set_branches(session, &args).await,
             Self::List(args) => {
                 let connection = session.read().await?;
                 let organization = organization(&connection, args.organization.as_deref()).await?;
@@ -208,11 +225,15 @@ async fn find(query: &impl Query, args: &InspectorArgs) -> Result<Inspector, Fai
 }
 
 /// Returns the distinct branches and their organization.
-async fn branches(change: &Change<'_>, args: &CreateArgs) -> Result<(names::Organization, Vec<Uuid>), Failure> {
-    let only = organization(change, args.organization.as_deref()).await?;
+async fn branches(
+    change: &Change<'_>,
+    only: Option<&str>,
+    texts: &[String],
+) -> Result<(names::Organization, Vec<Uuid>), Failure> {
+    let only = organization(change, only).await?;
     let mut first: Option<names::BranchOfAny> = None;
     let mut ids = Vec::new();
-    for text in &args.branches {
+    for text in texts {
         let branch = names::branch_of_any(change, only.as_ref(), text).await?;
         if !ids.contains(&branch.id) {
             ids.push(branch.id);
@@ -240,7 +261,7 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
     names::check("inspector", &args.name)?;
     session
         .change("inspector create", async |change| {
-            let (organization, branches) = branches(change, args).await?;
+            let (organization, branches) = branches(change, args.organization.as_deref(), &args.branches).await?;
             let token = new_inspector_token()?;
             let id = Uuid::now_v7();
             let hash = inspector_token::hash(token.expose());
@@ -262,6 +283,43 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
             }
             change.execute(BRANCHES, &[&id, &organization.id, &branches]).await?;
             Ok(created(load_one(change, id).await?, &token))
+        })
+        .await
+}
+
+async fn set_branches(session: &Session, args: &BranchesArgs) -> Result<Output, Failure> {
+    session
+        .change("inspector branches", async |change| {
+            let before = find(change, &args.inspector).await?;
+            if before.revoked_at.is_some() {
+                let create = before.recreate_command();
+                return Err(Failure::Rejected(format!(
+                    "the token of inspector `{}` was revoked; create a new one with: {create}",
+                    before.name
+                )));
+            }
+            let (_, ids) = branches(change, Some(before.organization.as_str()), &args.branches).await?;
+            let left = change.execute(LEAVE, &[&before.id, &ids]).await?;
+            let joined = change.execute(JOIN, &[&before.id, &ids]).await?;
+            let after = load_one(change, before.id).await?;
+            let now = list(&after.branches);
+            if left + joined == 0 {
+                let what = format!("Inspector `{}` already works at {now}.", after.name);
+                return Ok(Changed::unchanged("inspector", after.id, what, after));
+            }
+            let what = format!(
+                "Inspector `{}` of `{}` now works at {now}.",
+                after.name, after.organization
+            );
+            let again: String = before
+                .branches
+                .iter()
+                .map(|code| format!(" --branch {}", quoted(code)))
+                .collect();
+            let undo = format!("partner-api inspector branches {}{again}", after.id);
+            Ok(Changed::of("inspector", after.id, what, after)
+                .before(&before)
+                .undo(undo))
         })
         .await
 }

@@ -6,9 +6,11 @@
 
 pub mod allowlist;
 pub mod audit;
+pub mod backup;
 pub mod branch;
 pub mod connect;
 pub mod doctor;
+pub mod erase;
 pub mod export;
 pub mod failure;
 pub mod grant;
@@ -102,9 +104,15 @@ pub enum Command {
     /// Re-encrypt the stored secrets: rekey
     #[command(after_help = secrets::EXAMPLES)]
     Secrets(Group<secrets::Command>),
+    /// Make and verify backups: create, verify
+    #[command(after_help = backup::EXAMPLES)]
+    Backup(Group<backup::Command>),
     /// Inspect the request log: show, list, tail
     #[command(after_help = request::EXAMPLES)]
     Request(Group<request::Command>),
+    /// Erase personal data on request or by age: a vehicle, a report, old reports
+    #[command(after_help = erase::EXAMPLES)]
+    Erase(Group<erase::Command>),
     /// Delete data past its retention period
     #[command(after_help = purge::EXAMPLES)]
     Purge(purge::PurgeArgs),
@@ -136,10 +144,12 @@ impl Command {
             Self::Report(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Audit(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Secrets(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Backup(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Request(group) => {
                 let json = group.connect.json;
                 with(&group.connect, async |session| group.command.run(session, json).await).await
             }
+            Self::Erase(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Purge(args) => with(&args.connect, async |session| args.run(session).await).await,
             Self::Doctor(args) => args.run().await,
         }

@@ -15,11 +15,13 @@ use crate::when;
 
 partner_api_store::statement! {
     CREATE = "INSERT INTO organizations (id, slug, name, pii_mode) VALUES ($1, $2, $3, $4) ON CONFLICT (slug) DO NOTHING";
-    LIST = "SELECT o.id, o.slug, o.name, o.pii_mode, o.created_at, \
+    LIST = "SELECT o.id, o.slug, o.name, o.pii_mode, o.needs_review, o.created_at, \
               (SELECT count(*) FROM branches b WHERE b.organization_id = o.id) AS branches \
             FROM organizations o WHERE $1::uuid IS NULL OR o.id = $1 ORDER BY o.slug";
-    SET = "UPDATE organizations SET name = coalesce($2, name), pii_mode = coalesce($3, pii_mode) WHERE id = $1 \
-           AND (name, pii_mode) IS DISTINCT FROM (coalesce($2, name), coalesce($3, pii_mode))";
+    SET = "UPDATE organizations SET name = coalesce($2, name), pii_mode = coalesce($3, pii_mode), \
+             needs_review = coalesce($4, needs_review) WHERE id = $1 \
+           AND (name, pii_mode, needs_review) IS DISTINCT FROM \
+             (coalesce($2, name), coalesce($3, pii_mode), coalesce($4, needs_review))";
 }
 
 /// The examples in the help of the group.
@@ -30,6 +32,7 @@ shows everything. A stricter mode applies at once, including to existing PDFs.
 Examples:
   partner-api organization create 'İzmir Vehicle Inspection' --slug izmir-vehicle
   partner-api organization set izmir-vehicle --pii-mode NONE
+  partner-api organization set izmir-vehicle --needs-review true    a second inspector publishes each report
   partner-api organization list";
 
 /// Commands on organizations.
@@ -39,7 +42,7 @@ pub enum Command {
     Create(CreateArgs),
     /// List all organizations
     List,
-    /// Change an organization's name or privacy mode
+    /// Change an organization's name, privacy mode or rule about reviews
     Set(SetArgs),
 }
 
@@ -62,11 +65,14 @@ pub struct SetArgs {
     /// The organization, by slug, name or ID
     organization: String,
     /// The new name
-    #[arg(long, value_name = "NAME", required_unless_present = "pii_mode")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["pii_mode", "needs_review"])]
     name: Option<String>,
     /// How personal data is shown to partners: NONE, MASKED or FULL
     #[arg(long, value_name = "MODE", value_parser = pii_mode)]
     pii_mode: Option<PiiMode>,
+    /// Whether a report is published only after a review, by a second inspector: true or false
+    #[arg(long, value_name = "BOOL")]
+    needs_review: Option<bool>,
 }
 
 /// An organization.
@@ -76,6 +82,7 @@ struct Organization {
     slug: String,
     name: String,
     pii_mode: String,
+    needs_review: bool,
     branches: i64,
     created_at: DateTime<Utc>,
 }
@@ -117,6 +124,7 @@ async fn load(query: &impl Query, id: Option<Uuid>) -> Result<Vec<Organization>,
                 slug: row.try_get("slug")?,
                 name: row.try_get("name")?,
                 pii_mode: row.try_get("pii_mode")?,
+                needs_review: row.try_get("needs_review")?,
                 branches: row.try_get("branches")?,
                 created_at: row.try_get("created_at")?,
             })
@@ -171,12 +179,24 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
             let found = names::organization(change, &args.organization).await?;
             let before = load_one(change, found.id).await?;
             let changed = change
-                .execute(SET, &[&found.id, &args.name, &args.pii_mode.map(PiiMode::as_str)])
+                .execute(
+                    SET,
+                    &[
+                        &found.id,
+                        &args.name,
+                        &args.pii_mode.map(PiiMode::as_str),
+                        &args.needs_review,
+                    ],
+                )
                 .await?
                 > 0;
             let after = load_one(change, found.id).await?;
+            let review = match after.needs_review {
+                true => " Its reports are published after a review, by a second inspector.",
+                false => "",
+            };
             let what = format!(
-                "Organization `{}` has the name `{}` and the privacy mode {}.",
+                "Organization `{}` has the name `{}` and the privacy mode {}.{review}",
                 after.slug, after.name, after.pii_mode
             );
             if !changed {
@@ -188,6 +208,9 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
             }
             if before.pii_mode != after.pii_mode {
                 undo.push_str(&format!(" --pii-mode {}", before.pii_mode));
+            }
+            if before.needs_review != after.needs_review {
+                undo.push_str(&format!(" --needs-review {}", before.needs_review));
             }
             Ok(Changed::of("organization", found.id, what, after)
                 .before(&before)

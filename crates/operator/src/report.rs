@@ -35,7 +35,8 @@ partner_api_store::statement! {
 
 /// The examples in the help of the group.
 pub const EXAMPLES: &str = "\
-REPORT is the number or ID of a report. The SHA-256, length and time of every published PDF are kept forever.
+REPORT is the number or ID of a report. The SHA-256, length and time of every published PDF are kept as long as \
+the report.
 
 Examples:
   partner-api report show K-2026-001433

@@ -86,6 +86,11 @@ impl Session {
         Ok(Connection::take(&self.database.pool, DATABASE_TIMEOUT).await?)
     }
 
+    /// Returns the connection settings of the database.
+    pub(crate) fn target(&self) -> &tokio_postgres::Config {
+        &self.database.target
+    }
+
     /// Reads the master key, for commands that encrypt a secret.
     ///
     /// # Errors
@@ -131,6 +136,26 @@ impl Session {
         tokio::time::timeout(DATABASE_TIMEOUT, all)
             .await
             .unwrap_or(Err(Failure::Unknown))
+    }
+
+    /// Runs one part of a long change in its own transaction on a dedicated session, with its row of the audit log (OPS-1). If
+    /// `work` finds nothing to change, nothing is recorded.
+    ///
+    /// # Errors
+    /// Any error of `work`, which rolls back this part. [`Failure::Unknown`] if there was no response to the commit.
+    pub(crate) async fn change_part<T>(
+        &self,
+        client: &mut Client,
+        command: &'static str,
+        work: impl AsyncFnOnce(&tokio_postgres::Transaction<'_>) -> Result<Changed<T>, Failure>,
+    ) -> Result<T, Failure> {
+        let transaction = client.transaction().await?;
+        let changed = work(&transaction).await?;
+        if changed.changed {
+            record_part(&transaction, &self.actor, command, &changed).await?;
+        }
+        commit(transaction).await?;
+        Ok(changed.value)
     }
 
     /// Creates the next partitions of a table and drops the expired ones.
@@ -199,29 +224,33 @@ impl Change<'_> {
 }
 
 /// Records a change made by a dedicated session in the audit log, within its transaction.
-pub(crate) async fn record_part(
+pub(crate) async fn record_part<T>(
     transaction: &tokio_postgres::Transaction<'_>,
     actor: &Actor,
     command: &str,
-    subject: &str,
-    what: &str,
-    after: &Value,
+    changed: &Changed<T>,
 ) -> Result<(), tokio_postgres::Error> {
-    let undo = "cannot be undone with a command: correct the file and import it again with --update";
-    let before = None::<Value>;
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
         &actor.name,
         &actor.host,
         &command,
-        &command,
-        &subject,
-        &what,
-        &undo,
-        &before,
-        &after,
+        &changed.kind,
+        &changed.id,
+        &changed.what,
+        &changed.undo,
+        &changed.before,
+        &changed.after,
     ];
     transaction.execute(RECORD.sql(), &parameters).await?;
     Ok(())
+}
+
+/// Commits a transaction of a dedicated session.
+pub(crate) async fn commit(transaction: tokio_postgres::Transaction<'_>) -> Result<(), Failure> {
+    transaction.commit().await.map_err(|error| match DbError::from(error) {
+        error if error.outcome_is_unknown() => Failure::Unknown,
+        error => Failure::Db(error),
+    })
 }
 
 /// A source of rows: a connection, or a change, which sees its own modifications.

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use partner_api_domain::template::{PLACES, PhotoKind, SEVERITIES, Status};
 use partner_api_store::DbError;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 use crate::failure::Failure;
@@ -14,24 +17,29 @@ use crate::output::{Output, Row, yes};
 use crate::session::{Change, Changed, Query, Session};
 
 partner_api_store::statement! {
-    LIST = "SELECT t.id, t.code, t.name, t.score_category, t.is_test_line, t.is_required, \
-              (SELECT coalesce(json_agg(json_build_object('code', p.code, 'name', p.name, 'unit', p.unit, 'is_required', p.is_required) \
-                 ORDER BY p.position, p.code), '[]')::text FROM form_template_points p WHERE p.template_id = t.id) AS points \
+    LIST = "SELECT t.id, t.code, t.name, t.score_category, t.is_test_line, t.is_required, t.statuses, t.photo_kinds, \
+              (SELECT coalesce(json_agg(json_build_object('code', p.code, 'name', p.name, 'unit', p.unit, \
+                 'is_required', p.is_required, 'place', p.place) \
+                 ORDER BY p.position, p.code), '[]') FROM form_template_points p WHERE p.template_id = t.id) AS points \
             FROM form_templates t WHERE t.organization_id = $1 ORDER BY t.position, t.code";
     /// Serializes imports into one organization.
     LOCK = "SELECT id FROM organizations WHERE id = $1 FOR NO KEY UPDATE";
     /// Before another template becomes the test-line template.
     NO_TEST_LINE = "UPDATE form_templates SET is_test_line = false WHERE organization_id = $1 AND is_test_line AND code <> $2";
-    TEMPLATE = "INSERT INTO form_templates (id, organization_id, code, name, score_category, position, is_test_line, is_required) \
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+    /// Statuses (`$9`) and kinds of photos (`$10`) that the file lacks stay, or are the default ones in a new template.
+    TEMPLATE = "INSERT INTO form_templates (id, organization_id, code, name, score_category, position, is_test_line, is_required, \
+                  statuses, photo_kinds) \
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9, default_statuses()), \
+                  coalesce($10, default_photo_kinds())) \
                 ON CONFLICT (organization_id, code) DO UPDATE SET name = excluded.name, \
                   score_category = excluded.score_category, position = excluded.position, is_test_line = excluded.is_test_line, \
-                  is_required = excluded.is_required \
+                  is_required = excluded.is_required, statuses = coalesce($9, form_templates.statuses), \
+                  photo_kinds = coalesce($10, form_templates.photo_kinds) \
                 RETURNING id";
-    POINT = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position, is_required) \
-             SELECT $1, t.organization_id, t.id, $3, $4, $5, $6, $7 FROM form_templates t WHERE t.id = $2 \
+    POINT = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position, is_required, place) \
+             SELECT $1, t.organization_id, t.id, $3, $4, $5, $6, $7, $8 FROM form_templates t WHERE t.id = $2 \
              ON CONFLICT (template_id, code, organization_id) DO UPDATE SET name = excluded.name, unit = excluded.unit, \
-               position = excluded.position, is_required = excluded.is_required";
+               position = excluded.position, is_required = excluded.is_required, place = excluded.place";
     /// Points that the file no longer has. Points that a report uses remain, at the end.
     UNUSED = "DELETE FROM form_template_points p WHERE p.template_id = $1 AND p.code <> ALL ($2::text[]) \
               AND NOT EXISTS (SELECT FROM inspection_form_answers a WHERE a.point_id = p.id)";
@@ -51,6 +59,16 @@ A file is a list of templates, as JSON or YAML. Reports show templates and point
     points:
       - { code: BRAKE_FRONT_EFFICIENCY, name: Front brakes, unit: '%' }
       - { code: SLIP_FRONT, name: Side slip, unit: m/km, is_required: true }
+  - code: BODY
+    name: Body and paint
+    score_category: BODY
+    statuses:                   # best first; without the list, a new template gets a general one
+      - { code: ORIGINAL, label: Orijinal, label_en: Original, severity: NONE, is_common: true }
+      - { code: PAINTED, label: Boyalı, label_en: Painted, severity: MEDIUM, is_common: true }
+    photo_kinds:                # likewise
+      - { code: EXTERIOR, label: Dış görünüm, label_en: Exterior, expected: 4 }
+    points:
+      - { code: HOOD, name: Motor kaputu, unit: µm, place: HOOD }      # drawn on the page's car
 
 Examples:
   partner-api template import izmir-vehicle templates.yaml
@@ -94,6 +112,12 @@ struct Template {
     /// Whether its points must have an answer before a report is published.
     #[serde(default = "required")]
     is_required: bool,
+    /// The statuses of its points, the best first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    statuses: Option<Vec<Status>>,
+    /// The kinds of photos that belong to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    photo_kinds: Option<Vec<PhotoKind>>,
     points: Vec<Point>,
 }
 
@@ -108,6 +132,9 @@ struct Point {
     /// Overrides the template's `is_required`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_required: Option<bool>,
+    /// The panel of the car that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
 }
 
 fn required() -> bool {
@@ -153,22 +180,25 @@ async fn load(query: &impl Query, organization: &Organization) -> Result<BTreeMa
     rows.iter()
         .enumerate()
         .map(|(index, row)| {
-            let points: String = row.try_get("points")?;
-            let points = serde_json::from_str(&points).map_err(|error| DbError::Data {
-                table: "form_template_points",
-                detail: error.to_string(),
-            })?;
             let template = Template {
                 code: row.try_get("code")?,
                 name: row.try_get("name")?,
                 score_category: row.try_get("score_category")?,
                 is_test_line: row.try_get("is_test_line")?,
                 is_required: row.try_get("is_required")?,
-                points,
+                statuses: Some(document(row, "statuses")?),
+                photo_kinds: Some(document(row, "photo_kinds")?),
+                points: document(row, "points")?,
             };
             Ok((index, template))
         })
         .collect()
+}
+
+/// Returns the content of a column with JSON.
+fn document<T: DeserializeOwned>(row: &tokio_postgres::Row, column: &str) -> Result<T, DbError> {
+    let Json(content) = row.try_get(column)?;
+    Ok(content)
 }
 
 async fn import(session: &Session, args: &ImportArgs) -> Result<Output, Failure> {
@@ -221,7 +251,11 @@ async fn store(
             .execute(NO_TEST_LINE, &[&organization.id, &template.code])
             .await?;
     }
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
+    let (statuses, photo_kinds) = (
+        template.statuses.as_ref().map(Json),
+        template.photo_kinds.as_ref().map(Json),
+    );
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 10] = [
         &Uuid::now_v7(),
         &organization.id,
         &template.code,
@@ -230,12 +264,14 @@ async fn store(
         &to_position(index),
         &template.is_test_line,
         &template.is_required,
+        &statuses,
+        &photo_kinds,
     ];
     let rows = change.query(TEMPLATE, &parameters).await?;
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
     let id: Uuid = row.try_get("id")?;
     for (index, point) in template.points.iter().enumerate() {
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
             &Uuid::now_v7(),
             &id,
             &point.code,
@@ -243,6 +279,7 @@ async fn store(
             &point.unit,
             &to_position(index),
             &point.is_required,
+            &point.place,
         ];
         change.execute(POINT, &parameters).await?;
     }
@@ -280,8 +317,18 @@ fn check(templates: &[Template]) -> Result<(), String> {
         if !codes.insert(&template.code) {
             return Err(format!("two templates have the code {}", template.code));
         }
+        check_lists(template)?;
         let mut points = BTreeSet::new();
         for point in &template.points {
+            if let Some(place) = &point.place
+                && !PLACES.contains(&place.as_str())
+            {
+                let places = PLACES.join(", ");
+                return Err(format!(
+                    "the place of {} is `{place}` and must be one of {places}",
+                    point.code
+                ));
+            }
             if point.code.is_empty() {
                 return Err(format!("a point of {} has no code", template.code));
             }
@@ -292,6 +339,47 @@ fn check(templates: &[Template]) -> Result<(), String> {
     }
     if templates.iter().filter(|template| template.is_test_line).count() > 1 {
         return Err("two templates are for the test line; only one is allowed".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks the statuses and the kinds of photos of a template.
+fn check_lists(template: &Template) -> Result<(), String> {
+    let Template { code: of, .. } = template;
+    let mut codes = BTreeSet::new();
+    for status in template.statuses.iter().flatten() {
+        let Status { code, severity, .. } = status;
+        if code.is_empty() || status.label.is_empty() {
+            return Err(format!("a status of {of} has no code or no label"));
+        }
+        if !codes.insert(code) {
+            return Err(format!("two statuses of {of} have the code {code}"));
+        }
+        if !SEVERITIES.contains(&severity.as_str()) {
+            let severities = SEVERITIES.join(", ");
+            return Err(format!(
+                "the severity of {code} is `{severity}` and must be one of {severities}"
+            ));
+        }
+    }
+    if !template.is_test_line && template.statuses.as_ref().is_some_and(Vec::is_empty) {
+        return Err(format!("{of} has no statuses; give some, or leave the list out"));
+    }
+    let mut codes = BTreeSet::new();
+    for PhotoKind { code, label, .. } in template.photo_kinds.iter().flatten() {
+        let is_code = code.starts_with(|first: char| first.is_ascii_uppercase())
+            && code.len() <= 64
+            && code
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+        if !is_code || label.is_empty() {
+            return Err(format!(
+                "a kind of photo of {of} has no code of A-Z, 0-9 and _, or no label"
+            ));
+        }
+        if !codes.insert(code) {
+            return Err(format!("two kinds of photos of {of} have the code {code}"));
+        }
     }
     Ok(())
 }

@@ -1,10 +1,14 @@
 //! Schema migrations, compiled into the binary and run under an advisory lock, so that replicas can start concurrently.
+//!
+//! A program also uses a newer schema if it knows the migration that the schema requires (`deployment.required_migration`). Steps
+//! that expand the schema leave this number as it is; a step that removes what earlier programs use raises it. So the previous
+//! release can be started again after an upgrade.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use refinery::{Report, Runner, error::Kind};
+use refinery::Runner;
 use serde::Serialize;
 use thiserror::Error;
 use tokio_postgres::{Client, Config};
@@ -22,6 +26,8 @@ const LOCK: i64 = 0x70_6172_746e_6572;
 // These statements are not registered, because the history table belongs to refinery and not to the schema.
 const HISTORY_EXISTS: &str = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
 const HISTORY: &str = "SELECT version, name, applied_on, checksum FROM refinery_schema_history";
+/// The newest migration that a program must know to use the schema.
+const REQUIRED: &str = "SELECT required_migration FROM deployment";
 
 /// The owner of the schema, if it is not the role of this session, and whether this session may act as the owner.
 const OWNER: &str = "\
@@ -53,17 +59,25 @@ pub enum MigrateError {
     /// The migration lock could not be acquired or released.
     #[error("failed to acquire or release the migration lock: {}", super::cause(.0))]
     Lock(tokio_postgres::Error),
-    /// The database has a migration that this binary does not know.
+    /// The database has a migration after which this binary cannot use it.
     #[error(
-        "the database is newer than this binary: it has the migration {found}, this binary knows up to {known}; \
-         start a newer version of the service"
+        "the database's schema is too new for this program: since the migration {found} it requires a program that knows \
+         {required}, and this one knows up to {known}; start the version that migrated it, or a newer one (partner-api --version)"
     )]
     DatabaseNewer {
-        /// The unknown migration.
+        /// The newest migration of the database.
         found: String,
+        /// The migration that a program must know.
+        required: String,
         /// The newest migration that this binary knows.
         known: String,
     },
+    /// The schema is newer than this program, which must not change it.
+    #[error(
+        "the database's schema is newer than this program, which does not know the rights on what {} added; \
+         run this command with the version that migrated it", .0.join(", ")
+    )]
+    NotNewest(Vec<String>),
     /// An applied migration differs from the one in this binary.
     #[error(
         "the content of the applied migration {applied} differs from this binary's; applied migrations must not be edited"
@@ -115,10 +129,10 @@ const SESSION: &str = "partner-api migrations";
 
 /// Applies the missing migrations as the owner of the schema, and returns their names, in order. Of several concurrent callers
 /// one applies them; the others wait up to [`LOCK_WAIT`] and find nothing to do. A role that may not act as the owner only checks
-/// that none is missing.
+/// that none is missing. A newer schema that this binary can use is left as it is.
 ///
 /// # Errors
-/// If the database cannot be reached, is newer than this binary, or rejects a migration, if another session holds the lock, or if
+/// If the database cannot be reached, is too new for this binary, or rejects a migration, if another session holds the lock, or if
 /// a migration is missing and the role may not apply it.
 pub async fn migrate(config: &Config) -> Result<Vec<String>, MigrateError> {
     migrate_within(config, LOCK_WAIT).await
@@ -172,7 +186,7 @@ async fn run(config: &Config, runner: &Runner, wait: Duration) -> Result<Vec<Str
     if let Some(row) = client.query_opt(OWNER, &[]).await.map_err(MigrateError::History)? {
         let owner: String = row.try_get("owner").map_err(MigrateError::History)?;
         if !row.try_get("is_member").map_err(MigrateError::History)? {
-            let missing = missing(known(&client).await?);
+            let missing = missing(list(&client, runner).await?);
             return match missing.is_empty() {
                 true => Ok(Vec::new()),
                 false => Err(MigrateError::NotOwner { owner, missing }),
@@ -186,44 +200,61 @@ async fn run(config: &Config, runner: &Runner, wait: Duration) -> Result<Vec<Str
     }
     // The end of the session also releases the lock, so a killed replica does not block others.
     lock(&client, wait).await?;
-    let outcome = runner.run_async(&mut client).await;
-    if outcome
-        .as_ref()
-        .is_ok_and(|report| !report.applied_migrations().is_empty())
-    {
-        roles::grant_if_created(&client).await?;
-    }
+    let outcome = apply(&mut client, runner).await;
     let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
-    let report = outcome.map_err(|error| classify(error, runner))?;
+    let applied = outcome?;
     unlocked.map_err(MigrateError::Lock)?;
-    Ok(names(&report))
+    Ok(applied)
 }
 
-/// A migration that this binary knows, and when it was applied.
+/// Applies the missing migrations, and gives the roles their rights on what they added. refinery rejects every database that has an
+/// unknown migration, so it runs only if one is missing.
+async fn apply(client: &mut Client, runner: &Runner) -> Result<Vec<String>, MigrateError> {
+    let migrations = list(client, runner).await?;
+    let newer = newer(&migrations);
+    if !newer.is_empty() {
+        tracing::warn!(
+            ?newer,
+            "the database's schema is newer than this program, which can use it"
+        );
+    }
+    if missing(migrations).is_empty() {
+        return Ok(Vec::new());
+    }
+    let report = runner.run_async(client).await.map_err(MigrateError::Failed)?;
+    roles::grant_if_created(client).await?;
+    Ok(report.applied_migrations().iter().map(ToString::to_string).collect())
+}
+
+/// A migration that this binary knows or that was applied.
 #[derive(Clone, Debug, Serialize)]
 pub struct Migration {
     /// The version and the name, such as `V1__baseline`.
     pub name: String,
     /// When it was applied; `None` if it has not been applied.
     pub applied_on: Option<DateTime<Utc>>,
-    /// The SQL.
+    /// Whether this binary knows it. It can use a schema with unknown migrations that only expand it.
+    pub is_known: bool,
+    /// The SQL; empty if the migration is unknown.
     #[serde(skip)]
     pub sql: String,
 }
 
-/// Returns the migrations that this binary knows, in order, without changing anything.
+/// Returns the migrations that this binary knows or that were applied, in order, without changing anything.
 ///
 /// # Errors
-/// If the database cannot be reached, or is newer than this binary.
+/// If the database cannot be reached, or is too new for this binary.
 pub async fn status(config: &Config) -> Result<Vec<Migration>, MigrateError> {
     let client = pool::dedicated(config, SESSION).await?;
-    known(&client).await
+    list(&client, &embedded::migrations::runner()).await
 }
 
-async fn known(client: &Client) -> Result<Vec<Migration>, MigrateError> {
-    let runner = embedded::migrations::runner();
+/// A row of the history: the name, the time and the checksum.
+type Applied = (String, String, String);
+
+async fn list(client: &Client, runner: &Runner) -> Result<Vec<Migration>, MigrateError> {
     let rows = client.query(HISTORY_EXISTS, &[]).await.map_err(MigrateError::History)?;
-    let mut applied = BTreeMap::new();
+    let mut applied: BTreeMap<i32, Applied> = BTreeMap::new();
     if rows.first().is_some_and(|row| row.get(0)) {
         for row in client.query(HISTORY, &[]).await.map_err(MigrateError::History)? {
             let version: i32 = row.try_get("version").map_err(MigrateError::History)?;
@@ -235,6 +266,23 @@ async fn known(client: &Client) -> Result<Vec<Migration>, MigrateError> {
     }
     let mut known: Vec<_> = runner.get_migrations().iter().collect();
     known.sort_by_key(|migration| migration.version());
+    let newest_known = known.last().map_or(0, |migration| migration.version());
+    if applied.keys().any(|version| *version > newest_known) {
+        let row = client.query_one(REQUIRED, &[]).await.map_err(MigrateError::History)?;
+        let required: i32 = row.try_get("required_migration").map_err(MigrateError::History)?;
+        if required > newest_known {
+            let name = |version: i32| {
+                let found = applied.get(&version);
+                found.map_or_else(|| format!("V{version}"), |(name, ..)| format!("V{version}__{name}"))
+            };
+            return Err(MigrateError::DatabaseNewer {
+                found: applied.keys().last().map_or_else(String::new, |version| name(*version)),
+                required: name(required),
+                known: known.last().map_or_else(|| "none".to_owned(), ToString::to_string),
+            });
+        }
+    }
+    let time = |on: &str| DateTime::parse_from_rfc3339(on).map_or(DateTime::UNIX_EPOCH, |on| on.to_utc());
     let mut migrations = Vec::new();
     for migration in known {
         let found = applied.remove(&migration.version());
@@ -246,19 +294,35 @@ async fn known(client: &Client) -> Result<Vec<Migration>, MigrateError> {
         }
         migrations.push(Migration {
             name: migration.to_string(),
-            applied_on: found
-                .map(|(_, on, _)| DateTime::parse_from_rfc3339(&on).map_or(DateTime::UNIX_EPOCH, |on| on.to_utc())),
+            applied_on: found.map(|(_, on, _)| time(&on)),
+            is_known: true,
             sql: migration.sql().unwrap_or_default().to_owned(),
         });
     }
-    match applied.pop_last() {
-        Some((version, (name, ..))) => Err(MigrateError::DatabaseNewer {
-            found: format!("V{version}__{name}"),
-            known: migrations
-                .last()
-                .map_or_else(|| "none".to_owned(), |last| last.name.clone()),
-        }),
-        None => Ok(migrations),
+    migrations.extend(applied.into_iter().map(|(version, (name, on, _))| Migration {
+        name: format!("V{version}__{name}"),
+        applied_on: Some(time(&on)),
+        is_known: false,
+        sql: String::new(),
+    }));
+    Ok(migrations)
+}
+
+/// Returns the names of the applied migrations that this binary does not know.
+#[must_use]
+pub fn newer(migrations: &[Migration]) -> Vec<String> {
+    let newer = migrations.iter().filter(|migration| !migration.is_known);
+    newer.map(|migration| migration.name.clone()).collect()
+}
+
+/// Checks that this binary knows every applied migration.
+///
+/// # Errors
+/// If it does not.
+pub fn ensure_newest(migrations: &[Migration]) -> Result<(), MigrateError> {
+    match newer(migrations) {
+        newer if newer.is_empty() => Ok(()),
+        newer => Err(MigrateError::NotNewest(newer)),
     }
 }
 
@@ -280,29 +344,6 @@ fn missing(migrations: Vec<Migration>) -> Vec<String> {
         .into_iter()
         .filter(|migration| migration.applied_on.is_none());
     missing.map(|migration| migration.name).collect()
-}
-
-fn names(report: &Report) -> Vec<String> {
-    report.applied_migrations().iter().map(ToString::to_string).collect()
-}
-
-fn classify(error: refinery::Error, runner: &Runner) -> MigrateError {
-    match error.kind() {
-        Kind::MissingVersion(found) => {
-            let newest = runner
-                .get_migrations()
-                .iter()
-                .max_by_key(|migration| migration.version());
-            MigrateError::DatabaseNewer {
-                found: found.to_string(),
-                known: newest.map_or_else(|| "none".to_owned(), ToString::to_string),
-            }
-        }
-        Kind::DivergentVersion(applied, _) => MigrateError::Edited {
-            applied: applied.to_string(),
-        },
-        _ => MigrateError::Failed(error),
-    }
 }
 
 /// Formats the chain of causes down to the database's message.

@@ -4,7 +4,7 @@
 //! and uploaded. The work of a crashed or hung renderer becomes due again when the lease expires. Locks are acquired in one
 //! order (the report, then its rendering) without waiting: a locked report is skipped.
 //!
-//! The SHA-256 of each published PDF is stored forever (REP-19).
+//! The SHA-256 of each published PDF is stored as long as its report (REP-19).
 
 use std::time::Duration;
 

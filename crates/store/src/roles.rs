@@ -42,7 +42,7 @@ pub const TABLES: &[Access] = &[
     ("inspection_forms", "SIU", "SIU"),
     ("inspection_transitions", "SI", "S"),
     ("inspections", "SIU", "SIU"),
-    ("inspector_branches", "S", "SI"),
+    ("inspector_branches", "S", "SID"),
     ("inspector_sessions", "SIUD", ""),
     ("inspectors", "S", "SIU"),
     ("measurement_mismatches", "SI", "S"),
@@ -72,8 +72,15 @@ pub const TABLES: &[Access] = &[
 /// The privileges on a table that are compared.
 const ON_A_TABLE: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "TRIGGER"];
 
-/// The functions that run with the owner's rights. Both roles may call them; nobody else may.
+/// The functions that run with the owner's rights and both roles may call; nobody else may.
 const FUNCTIONS: [&str; 2] = ["create_partition(text, bigint)", "drop_partition(text, bigint)"];
+
+/// The functions that run with the owner's rights and only operators may call. They erase personal data.
+const FUNCTIONS_OF_OPERATORS: [&str; 3] = [
+    "erase_reports(uuid[])",
+    "erase_unused_measurements(timestamptz, integer)",
+    "erase_vehicle(uuid)",
+];
 
 /// The sequences from which the service takes numbers.
 const SEQUENCES: [&str; 1] = ["report_numbers"];
@@ -210,6 +217,9 @@ async fn grant(client: &Client, roles: &Roles) -> Result<(), RolesError> {
     }
     for function in FUNCTIONS {
         sql += &format!("GRANT EXECUTE ON FUNCTION {function} TO {server}, {operator};\n");
+    }
+    for function in FUNCTIONS_OF_OPERATORS {
+        sql += &format!("GRANT EXECUTE ON FUNCTION {function} TO {operator};\n");
     }
     client.batch_execute(&sql).await?;
     Ok(())
@@ -351,7 +361,11 @@ pub async fn rights(connection: &Connection) -> Result<Rights, DbError> {
         rights.excess.extend(has.difference(&wanted).map(on_table));
     }
     let sequences: &[&str] = if kind == Kind::Operator { &[] } else { &SEQUENCES };
-    for row in connection.query(UNUSABLE, &[&FUNCTIONS.as_slice(), &sequences]).await? {
+    let functions = match kind {
+        Kind::Operator => [FUNCTIONS.as_slice(), &FUNCTIONS_OF_OPERATORS].concat(),
+        _ => FUNCTIONS.to_vec(),
+    };
+    for row in connection.query(UNUSABLE, &[&functions, &sequences]).await? {
         rights.missing.push(row.try_get("missing")?);
     }
     Ok(rights)

@@ -3,14 +3,15 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use partner_api::admission::nonces;
 use partner_api::config::Config;
-use partner_api::replicas;
+use partner_api::replicas::{self, Replica};
 use partner_api::request_log;
 use partner_api::startup::CommandDatabase;
 use partner_api_store::connection::Connection;
 use partner_api_store::migrate::{self, MigrateError};
+use partner_api_store::secrets::MasterKey;
 
-use super::access;
 use super::{CLOCK_FAILURE_SKEW, CLOCK_WARNING_SKEW, Checks, DATABASE_TIMEOUT};
+use super::{access, durability};
 use crate::failure::Failure;
 
 partner_api_store::statement! {
@@ -27,6 +28,15 @@ partner_api_store::statement! {
                 AND NOT EXISTS (SELECT FROM api_keys o WHERE o.partner_id = k.partner_id AND o.environment = k.environment \
                   AND o.revoked_at IS NULL AND (o.expires_at IS NULL OR o.expires_at > k.expires_at)) \
               ORDER BY k.expires_at";
+    /// Enabled partners with an active key that sent requests in the last two weeks, but none in the last two days.
+    SILENT = "\
+SELECT p.name, max(l.arrived_at) AS last
+FROM partners p JOIN api_keys k ON k.partner_id = p.id CROSS JOIN LATERAL (
+    SELECT r.arrived_at FROM request_log r
+    WHERE r.key_id = k.key_id AND r.status <> 401 AND r.arrived_at > now() - interval '14 days'
+    ORDER BY r.arrived_at DESC LIMIT 1) l
+WHERE p.is_enabled AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+GROUP BY p.id, p.name HAVING max(l.arrived_at) < now() - interval '2 days' ORDER BY last";
     WAITING = "SELECT count(*) AS waiting, min(received_at) AS since FROM measurements WHERE status = 'PENDING'";
 }
 
@@ -34,11 +44,19 @@ pub(super) async fn run(config: &Config, database: &CommandDatabase, checks: &mu
     let connection = Connection::take(&database.pool, DATABASE_TIMEOUT).await?;
     settings(&connection, checks).await?;
     clock(&connection, checks).await?;
-    match migrate::status(&database.target)
-        .await
-        .and_then(migrate::ensure_current)
-    {
-        Ok(()) => checks.ok("migrations", "all applied"),
+    match migrate::status(&database.target).await.and_then(|migrations| {
+        let newer = migrate::newer(&migrations);
+        migrate::ensure_current(migrations).map(|()| newer)
+    }) {
+        Ok(newer) if newer.is_empty() => checks.ok("migrations", "all applied"),
+        Ok(newer) => checks.warning(
+            "migrations",
+            format!(
+                "all applied, and {} by a newer program, whose schema this one can use",
+                newer.join(", ")
+            ),
+            "finish the upgrade, or install the newer version again (docs/upgrading.md)",
+        ),
         Err(error) => {
             let next = match &error {
                 MigrateError::DatabaseNewer { .. } => {
@@ -59,9 +77,11 @@ pub(super) async fn run(config: &Config, database: &CommandDatabase, checks: &mu
     access::role(config, &connection, checks).await?;
     access::schema(&connection, checks).await?;
     access::connections(config, &connection, checks).await?;
+    durability::run(config, &connection, checks).await?;
     replicas(config, &connection, checks).await?;
-    secrets(config, &connection, checks).await?;
+    check_secrets(config, &connection, checks).await?;
     expiring_keys(&connection, checks).await?;
+    silent_partners(&connection, checks).await?;
     partitions(config, &connection, checks).await?;
     pending_measurements(&connection, checks).await
 }
@@ -143,12 +163,46 @@ async fn replicas(config: &Config, connection: &Connection, checks: &mut Checks)
     } else {
         checks.ok(CHECK, found);
     }
+    replicas_clocks(&replicas, checks);
     Ok(())
 }
 
-async fn secrets(config: &Config, connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
-    const CHECK: &str = "secrets";
-    let Ok(key) = config.master_key() else { return Ok(()) };
+/// Compares the clocks of the replicas with each other. Each differs from the database's by what its heartbeats say.
+fn replicas_clocks(replicas: &[Replica], checks: &mut Checks) {
+    const CHECK: &str = "replicas' clocks";
+    let ahead = |replica: &&Replica| replica.clock_at - replica.seen_at;
+    let (Some(first), Some(last)) = (replicas.iter().min_by_key(ahead), replicas.iter().max_by_key(ahead)) else {
+        return;
+    };
+    let difference = ahead(&last) - ahead(&first);
+    let found = format!(
+        "at most {} ms apart ({} is behind {})",
+        difference.num_milliseconds(),
+        first.host,
+        last.host
+    );
+    let next = format!(
+        "on {} and {}: chronyc tracking, and systemctl restart chrony where it is not synchronized",
+        first.host, last.host
+    );
+    match difference {
+        apart if apart >= CLOCK_FAILURE_SKEW => checks.failed(CHECK, found, next),
+        apart if apart >= CLOCK_WARNING_SKEW => checks.warning(CHECK, found, next),
+        _ if replicas.len() == 1 => {}
+        _ => checks.ok(CHECK, format!("at most {} ms apart", difference.num_milliseconds())),
+    }
+}
+
+/// The secrets of active keys in a database.
+pub(crate) struct Secrets {
+    /// The number of all.
+    pub count: usize,
+    /// The IDs of the keys whose secrets the master key does not decrypt.
+    pub closed: Vec<String>,
+}
+
+/// Decrypts the secrets of all active keys.
+pub(crate) async fn secrets(config: &Config, key: &MasterKey, connection: &Connection) -> Result<Secrets, Failure> {
     let rows = connection
         .query(ENCRYPTED, &[&config.options.environment.as_str()])
         .await?;
@@ -162,14 +216,23 @@ async fn secrets(config: &Config, connection: &Connection, checks: &mut Checks) 
             closed.push(id);
         }
     }
+    Ok(Secrets {
+        count: rows.len(),
+        closed,
+    })
+}
+
+async fn check_secrets(config: &Config, connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    const CHECK: &str = "secrets";
+    let Ok(key) = config.master_key() else { return Ok(()) };
+    let Secrets { count, closed } = secrets(config, &key, connection).await?;
     match closed.as_slice() {
-        [] => checks.ok(CHECK, format!("all {} secrets can be decrypted", rows.len())),
+        [] => checks.ok(CHECK, format!("all {count} secrets can be decrypted")),
         [first, ..] => checks.failed(
             CHECK,
             format!(
-                "{} of {} secrets cannot be decrypted with this master key, for example {first}'s",
-                closed.len(),
-                rows.len()
+                "{} of {count} secrets cannot be decrypted with this master key, for example {first}'s",
+                closed.len()
             ),
             "provide the master key that encrypted them (--other-master-key-file), or create new keys",
         ),
@@ -187,6 +250,24 @@ async fn expiring_keys(connection: &Connection, checks: &mut Checks) -> Result<(
         let at: DateTime<Utc> = row.try_get("expires_at")?;
         let found = format!("the last key of `{partner}`, {key}, expires at {}", crate::when::at(at));
         checks.warning("keys", found, format!("partner-api key rotate {key}, or let it expire"));
+    }
+    Ok(())
+}
+
+async fn silent_partners(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    const CHECK: &str = "partners";
+    let rows = connection.query(SILENT, &[]).await?;
+    if rows.is_empty() {
+        checks.ok(
+            CHECK,
+            "none that sent requests in the last two weeks has been silent for two days",
+        );
+    }
+    for row in rows {
+        let (partner, last): (String, DateTime<Utc>) = (row.try_get("name")?, row.try_get("last")?);
+        let found = format!("the last request of `{partner}` was at {}", crate::when::at(last));
+        let next = format!("ask the partner; partner-api request list --partner '{partner}' --since 14days");
+        checks.warning(CHECK, found, next);
     }
     Ok(())
 }

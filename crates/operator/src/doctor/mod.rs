@@ -2,6 +2,9 @@
 
 mod access;
 mod database;
+mod durability;
+
+pub(crate) use database::secrets;
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +22,7 @@ use crate::output::{Output, Row};
 
 /// The examples in the help of the command.
 pub const EXAMPLES: &str = "\
-Exits with 1 if a check fails; warnings alone exit with 0. The only change is an object that is written to \
+Exits with 1 if a check fails, and with 2 if the configuration is not usable; warnings alone exit with 0. The only change is an object that is written to \
 the storage and deleted again.
 
 Examples:
@@ -117,6 +120,8 @@ impl DoctorArgs {
         master_key(&config, &mut checks);
         certificate(&config, &mut checks);
         storage(&config, &mut checks).await;
+        durability::space(&config, &mut checks);
+        let mut misconfigured = false;
         match CommandDatabase::open_unchecked(&config).await {
             Ok(database) => {
                 let outcome = database::run(&config, &database, &mut checks).await;
@@ -129,16 +134,23 @@ impl DoctorArgs {
                     );
                 }
             }
-            Err(error) => checks.failed(
-                "database",
-                error.to_string(),
-                "check that it runs and accepts connections",
-            ),
+            Err(error) => {
+                misconfigured = error.is_configuration();
+                let next = match misconfigured {
+                    true => "correct database_url in the configuration",
+                    false => "check that it runs and accepts connections",
+                };
+                checks.failed("database", error.to_string(), next);
+            }
         }
+        let misconfigured = misconfigured.then(|| "correct the configuration; see the failed checks".to_owned());
         let failed = checks.0.iter().filter(|check| check.verdict == Verdict::Failed).count();
         Output::rows(&checks.0, "")
             .print(self.connect.json)
             .map_err(Failure::Output)?;
+        if let Some(message) = misconfigured {
+            return Err(Failure::Usage(message));
+        }
         match failed {
             0 => Ok(()),
             1 => Err(Failure::Unhealthy("a check failed".to_owned())),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::cell::{Cell, read};
 use super::cross_field::Line;
-use super::kinds::{ANSWER_FIELDS, Field, Kind, POINT_FIELDS, Presence};
+use super::kinds::{ANSWER_FIELDS, Field, Kind, PHOTO_KIND_FIELDS, POINT_FIELDS, Presence, STATUS_FIELDS};
 use super::record::{Members, cells_of_members};
 use super::references::References;
 use super::report::{LineError, Report};
@@ -111,6 +111,14 @@ impl<'k> Checker<'k> {
             Type::Points => {
                 let rows = objects(field.name, cell, POINT_FIELDS, reject)?;
                 Ok(list(&rows, POINT_FIELDS))
+            }
+            Type::Statuses => {
+                let rows = objects(field.name, cell, STATUS_FIELDS, reject)?;
+                Ok(list(&rows, STATUS_FIELDS))
+            }
+            Type::PhotoKinds => {
+                let rows = objects(field.name, cell, PHOTO_KIND_FIELDS, reject)?;
+                Ok(list(&rows, PHOTO_KIND_FIELDS))
             }
             Type::Answers => {
                 let mut rows = objects(field.name, cell, ANSWER_FIELDS, reject)?;

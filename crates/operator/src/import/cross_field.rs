@@ -1,6 +1,6 @@
 //! Checks across the fields of a line.
 
-use chrono::{TimeDelta, Utc};
+use chrono::{Datelike as _, TimeDelta, Utc};
 
 use super::kinds::Kind;
 use super::value::{CellError, Value, written};
@@ -40,7 +40,10 @@ pub(crate) fn no_check(_: &Line<'_>) -> Option<(&'static str, CellError)> {
 /// The tolerance for the clocks of the exporting system and of this machine.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::days(1);
 
-/// Returns the condition of the schema, and rejects times in the future.
+/// The earliest year of a report. Earlier ones come from a device or an export that has lost the date.
+const FIRST_YEAR: i32 = 1950;
+
+/// Returns the condition of the schema, and rejects times in the future or the distant past.
 pub(crate) fn inspection(line: &Line<'_>) -> Option<(&'static str, CellError)> {
     let latest = Utc::now() + CLOCK_TOLERANCE;
     for name in ["created_at", "published_at"] {
@@ -51,6 +54,12 @@ pub(crate) fn inspection(line: &Line<'_>) -> Option<(&'static str, CellError)> {
                 name,
                 CellError::found(&written(*time), "a time that is not in the future"),
             ));
+        }
+        if let Some(Value::Time(time)) = line.of(name)
+            && time.year() < FIRST_YEAR
+        {
+            let expected = format!("a time from {FIRST_YEAR} on");
+            return Some((name, CellError::found(&written(*time), expected)));
         }
     }
     let Some(Value::Text(status)) = line.of("status") else {

@@ -39,7 +39,7 @@ pub(crate) struct KindSql {
 }
 
 /// The points of a template as in a file; `{}` is its ID.
-pub(super) const POINTS: &str = "(SELECT coalesce(jsonb_agg(jsonb_build_object('code', point.code, 'name', point.name, 'unit', nullif(point.unit, ''), 'is_required', point.is_required) \
+pub(super) const POINTS: &str = "(SELECT coalesce(jsonb_agg(jsonb_build_object('code', point.code, 'name', point.name, 'unit', nullif(point.unit, ''), 'is_required', point.is_required, 'place', point.place) \
     ORDER BY point.position, point.code), '[]') FROM form_template_points point WHERE point.template_id = {})";
 /// The answers of a form as in a file; `{}` is its ID.
 pub(super) const ANSWERS: &str = "(SELECT coalesce(jsonb_agg(jsonb_build_object('point', point.code, 'status_code', answer.status_code, \
@@ -52,11 +52,11 @@ pub(super) const LINES: &str = "import_lines input JOIN import_plan plan ON plan
 const JOIN_REPORT: &str = "LEFT JOIN inspections by_id ON by_id.id = input.inspection_id \
     LEFT JOIN inspections by_name ON by_name.report_number = input.inspection";
 /// Stores the points of a template. The plan has checked that no answered point is removed.
-const STORE_POINTS: &str = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position, is_required) \
-    SELECT input.point_ids[item.place], input.organization_id, plan.id, item.point ->> 'code', item.point ->> 'name', item.point ->> 'unit', item.place, (item.point ->> 'is_required')::boolean \
+const STORE_POINTS: &str = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position, is_required, place) \
+    SELECT input.point_ids[item.place], input.organization_id, plan.id, item.point ->> 'code', item.point ->> 'name', item.point ->> 'unit', item.place, (item.point ->> 'is_required')::boolean, item.point ->> 'place' \
     FROM {lines}, jsonb_array_elements(input.points) WITH ORDINALITY item (point, place) WHERE {which} \
     ON CONFLICT (template_id, code, organization_id) DO UPDATE SET name = excluded.name, unit = excluded.unit, \
-      position = excluded.position, is_required = excluded.is_required";
+      position = excluded.position, is_required = excluded.is_required, place = excluded.place";
 const REMOVE_POINTS: &str = "DELETE FROM form_template_points point USING import_lines input, import_plan plan \
     WHERE input.line BETWEEN $1 AND $2 AND plan.line = input.line AND plan.differs <> '{}' AND point.template_id = plan.id \
     AND NOT EXISTS (SELECT FROM jsonb_array_elements(input.points) item WHERE item ->> 'code' = point.code)";

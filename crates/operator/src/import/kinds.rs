@@ -1,7 +1,7 @@
 //! The kinds of data for import and export, and their fields. Checks, documentation and SQL derive from them.
 //! The file is long because it is one table, in which kinds refer to each other.
 
-use partner_api_domain::vocabulary;
+use partner_api_domain::{template, vocabulary};
 use rust_decimal::Decimal;
 
 use super::cross_field;
@@ -131,6 +131,39 @@ pub(crate) const POINT_FIELDS: &[Field] = &[
         Optional,
         "whether it must be answered before publication; if missing, the template decides",
     ),
+    field(
+        "place",
+        Type::Words(template::PLACES),
+        Optional,
+        "panel of the car that the page draws it on",
+    ),
+];
+
+/// The fields of a template's status.
+pub(crate) const STATUS_FIELDS: &[Field] = &[
+    field("code", LINE, Required, "code, unique in the template"),
+    field("label", LINE, Required, "label in reports"),
+    field("label_en", LINE, Optional, "label on the page in English"),
+    field("severity", Type::Words(template::SEVERITIES), Required, "severity"),
+    field(
+        "is_common",
+        Type::Bool,
+        Default("false"),
+        "whether the page shows it as a button",
+    ),
+];
+
+/// The fields of a template's kind of photos.
+pub(crate) const PHOTO_KIND_FIELDS: &[Field] = &[
+    field("code", Type::Code, Required, "code, unique in the template"),
+    field("label", LINE, Required, "label on the page"),
+    field("label_en", LINE, Optional, "label on the page in English"),
+    field(
+        "expected",
+        Type::Integer { min: 0, max: 255 },
+        Default("0"),
+        "number of photos that a report is expected to have",
+    ),
 ];
 
 /// The fields of a form's answer.
@@ -166,6 +199,12 @@ pub(crate) const KINDS: &[Kind] = &[
                 Type::Words(&["NONE", "MASKED", "FULL"]),
                 Required,
                 "how personal data is shown to partners",
+            ),
+            field(
+                "needs_review",
+                Type::Bool,
+                Default("false"),
+                "whether a report is published only after a review, by a second inspector",
             ),
             CREATED,
         ],
@@ -227,6 +266,18 @@ pub(crate) const KINDS: &[Kind] = &[
                 Type::Bool,
                 Default("true"),
                 "whether its points must be answered before publication",
+            ),
+            field(
+                "statuses",
+                Type::Statuses,
+                Filled,
+                "statuses of its points, the best first, a list of the objects below [default: a general list]",
+            ),
+            field(
+                "photo_kinds",
+                Type::PhotoKinds,
+                Filled,
+                "kinds of its photos, a list of the objects below [default: a general list]",
             ),
             field(
                 "points",

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER;
-use partner_api_store::DbError;
 use serde_json::json;
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
@@ -13,7 +12,7 @@ use super::source::{Checked, Source};
 use super::stage::Plan;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::session::{self, Actor, Session};
+use crate::session::{self, Actor, Changed, Session, commit};
 
 partner_api_store::statement! {
     DONE = "SELECT imported_at FROM imports WHERE sha256 = $1 AND kind = $2 ORDER BY id DESC LIMIT 1";
@@ -211,7 +210,9 @@ impl Work<'_> {
                 "file": file, "sha256": digest, "kind": kind, "from_line": from, "to_line": to,
                 "inserted": inserted, "updated": updated,
             });
-            session::record_part(&transaction, self.actor, "import", &digest, &what, &after).await?;
+            let part = Changed::of("import", digest, what, after)
+                .undo("cannot be undone with a command: correct the file and import it again with --update");
+            session::record_part(&transaction, self.actor, "import", &part).await?;
         }
         self.loaded.borrow_mut().open += 1;
         let ended = commit(transaction).await;
@@ -224,13 +225,6 @@ impl Work<'_> {
         self.progress.at(loaded.inserted + loaded.updated);
         Ok(())
     }
-}
-
-async fn commit(transaction: Transaction<'_>) -> Result<(), Failure> {
-    transaction.commit().await.map_err(|error| match DbError::from(error) {
-        error if error.outcome_is_unknown() => Failure::Unknown,
-        error => Failure::Db(error),
-    })
 }
 
 /// Records that the file was imported.

@@ -51,6 +51,7 @@ use crate::session::Session;
 use crate::when;
 
 pub(crate) use kinds::{ANSWER_FIELDS, Field, KINDS, Kind, POINT_FIELDS, Presence};
+use kinds::{PHOTO_KIND_FIELDS, STATUS_FIELDS};
 use load::Loaded;
 pub use record::Format;
 use references::References;
@@ -339,6 +340,8 @@ fn fields() -> String {
             let (what, parts) = match field.of {
                 Type::Points => ("a point", POINT_FIELDS),
                 Type::Answers => ("an answer", ANSWER_FIELDS),
+                Type::Statuses => ("a status", STATUS_FIELDS),
+                Type::PhotoKinds => ("a kind of photos", PHOTO_KIND_FIELDS),
                 _ => continue,
             };
             text.push_str(&format!("\nThe fields of {what}:\n\n{}", table(parts)));

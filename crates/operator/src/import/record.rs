@@ -224,7 +224,78 @@ pub(crate) fn header(cells: &Cells, line: u64, fields: &[Field]) -> Result<Vec<u
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::lines::{Read, RecordEnd, Records};
     use super::*;
+
+    /// A cell. Quotes, separators and line ends are frequent.
+    fn cell() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![3 => proptest::sample::select(&b"a1\",;\n\r \xC5\x9E"[..]), 1 => any::<u8>()];
+        vec(byte, 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn every_cell_that_a_csv_writer_writes_is_read_again(records in vec(vec(cell(), 2..5), 1..5)) {
+            let mut options = csv::WriterBuilder::new();
+            let mut writer = options.quote_style(csv::QuoteStyle::Always).flexible(true).from_writer(Vec::new());
+            for record in &records {
+                writer.write_record(record).unwrap();
+            }
+            let mut lines = Records::of(Cursor::new(writer.into_inner().unwrap()), RecordEnd::QuotedLine);
+            let mut cells = Cells::new();
+            for record in &records {
+                prop_assert!(matches!(lines.next().unwrap(), Read::Record(_)));
+                let count = cells.part(lines.record()).unwrap();
+                let found: Vec<Vec<u8>> = (0..count).map(|index| cells.cell(index).to_vec()).collect();
+                prop_assert_eq!(&found, record);
+            }
+            prop_assert_eq!(lines.next().unwrap(), Read::End);
+        }
+
+        #[test]
+        fn any_line_of_csv_is_split_or_rejected(line in cell().prop_flat_map(|more| (Just(more), cell())), names in ".*") {
+            let (mut line, more) = line;
+            line.extend(more);
+            let mut cells = Cells::new();
+            if let Ok(count) = cells.part(&line) {
+                prop_assert!(count <= line.iter().filter(|byte| **byte == b',').count() + 1);
+                let length: usize = (0..count).map(|index| cells.cell(index).len()).sum();
+                prop_assert!(length <= line.len());
+            }
+            // A header of any names is mapped or rejected.
+            if cells.part(names.as_bytes()).is_ok() {
+                let _ = header(&cells, 1, super::super::kinds::KINDS[0].fields);
+            }
+        }
+
+        #[test]
+        fn a_line_of_json_has_the_members_that_it_was_written_with(
+            members in vec(("[a-z\"\u{0}ş]{0,6}", any::<i64>()), 0..5),
+            edit in (any::<proptest::sample::Index>(), any::<char>()),
+        ) {
+            let members: std::collections::BTreeMap<String, i64> = members.into_iter().collect();
+            let text = serde_json::to_string(&members).unwrap();
+            let read = Members::of(&text).unwrap();
+            let read: std::collections::BTreeMap<String, i64> =
+                read.0.iter().map(|(name, raw)| (name.to_string(), raw.parse().unwrap())).collect();
+            prop_assert_eq!(read, members);
+            // With another character anywhere, it is read or rejected as serde_json does.
+            let mut other: Vec<char> = text.chars().collect();
+            let at = edit.0.index(other.len());
+            other[at] = edit.1;
+            let other = String::from_iter(other);
+            if Members::of(&other).is_ok() {
+                // Syntax only: a number may be outside of the range of `Value`.
+                type Syntax = std::collections::BTreeMap<String, serde::de::IgnoredAny>;
+                prop_assert!(serde_json::from_str::<Syntax>(&other).is_ok(), "{}", other);
+            }
+        }
+    }
 
     #[test]
     fn cells_are_unquoted_and_otherwise_unchanged() {

@@ -50,6 +50,7 @@ impl Field {
                 column("point_ids", SqlType::UUID_ARRAY),
             ],
             Type::Answers => vec![column("answers", SqlType::JSONB)],
+            Type::Statuses | Type::PhotoKinds => vec![column(self.name, SqlType::JSONB)],
             Type::Integer { .. } => vec![column(self.name, SqlType::INT4)],
             Type::Size => vec![column(self.name, SqlType::INT8)],
             Type::Decimal { .. } | Type::Number => vec![column(self.name, SqlType::NUMERIC)],
@@ -77,6 +78,9 @@ impl Field {
         match self.of {
             Type::Id => vec![("id", "plan.id".to_owned())],
             Type::Points | Type::Answers => vec![],
+            Type::Statuses | Type::PhotoKinds => {
+                vec![(self.name, format!("coalesce(input.{0}, default_{0}())", self.name))]
+            }
             Type::Vehicle => vec![("vehicle_id", "plan.reference".to_owned())],
             Type::Inspection => vec![("inspection_id", "plan.reference".to_owned())],
             Type::Time if matches!(self.is, Presence::Filled | Presence::New) => {

@@ -62,6 +62,10 @@ pub(crate) enum Type {
     Time,
     /// The name of a stored object.
     ObjectKey,
+    /// The statuses of a template.
+    Statuses,
+    /// The kinds of photos of a template.
+    PhotoKinds,
     /// The points of a template.
     Points,
     /// The answers of a form.
@@ -92,7 +96,7 @@ impl Type {
             Self::Bool => "true, false".to_owned(),
             Self::Time => "time with its offset".to_owned(),
             Self::ObjectKey => "object name".to_owned(),
-            Self::Points | Self::Answers => "list".to_owned(),
+            Self::Points | Self::Answers | Self::Statuses | Self::PhotoKinds => "list".to_owned(),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! API keys: creation, rotation, revocation, scopes and limits.
+//! API keys: creation, rotation, revocation, scopes and limits, and the certificates that they sign.
 
 mod alter;
 mod create;
 mod rotate;
+mod verify;
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
@@ -21,6 +22,7 @@ use crate::when;
 pub use alter::{ExpireArgs, LimitArgs, ScopeArgs};
 pub use create::CreateArgs;
 pub use rotate::RotateArgs;
+pub use verify::VerifyArgs;
 
 partner_api_store::statement! {
     LIST = "SELECT k.key_id, p.name AS partner, k.environment, k.scopes, k.rate_limit, k.allowlist::text[], k.allowlist_mode, \
@@ -45,7 +47,8 @@ Examples:
   partner-api key rotate 'Acme Devices' --overlap 7days    adds a second key; the first expires after the overlap
   partner-api key scope vip_live_ABCD… --remove test-line:write
   partner-api key limit vip_live_ABCD… 300                 requests per minute
-  partner-api key revoke vip_live_ABCD…                    rejected on every replica within 5 s";
+  partner-api key revoke vip_live_ABCD…                    rejected on every replica within 5 s
+  partner-api key verify certificate.html                  did `partner certify --listen` write this file?";
 
 /// Commands on keys.
 #[derive(Debug, Subcommand)]
@@ -64,6 +67,8 @@ pub enum Command {
     Scope(ScopeArgs),
     /// Set the rate limit of a key, in requests per minute
     Limit(LimitArgs),
+    /// Verify the signature of a certificate that `partner certify --listen` wrote
+    Verify(VerifyArgs),
 }
 
 /// The options of `key list`.
@@ -164,6 +169,7 @@ impl Command {
             Self::Expire(args) => alter::expire(session, &args).await,
             Self::Scope(args) => alter::scopes(session, &args).await,
             Self::Limit(args) => alter::limit(session, &args).await,
+            Self::Verify(args) => verify::certificate(session, &args).await,
         }
     }
 }

@@ -148,6 +148,14 @@ async fn listed_templates_can_be_imported_and_points_with_answers_are_kept() {
     - { code: SLIP_FRONT, name: Slip at the front, unit: m/km }
     - { code: SLIP_REAR, name: Slip at the rear, unit: m/km }
 - { code: BODY, name: Body, score_category: BODY, points: [{ code: DOORS, name: Doors }] }
+- code: PAINT
+  name: Paint
+  score_category: BODY
+  statuses:
+    - { code: ORIGINAL, label: Orijinal, label_en: Original, severity: NONE, is_common: true }
+    - { code: PAINTED, label: Boyalı, severity: MEDIUM }
+  photo_kinds: [{ code: EXTERIOR, label: Dış görünüm, expected: 4 }]
+  points: [{ code: HOOD, name: Hood, place: HOOD }]
 ";
     fs::write(deployment.folder.path().join("templates.yaml"), yaml).unwrap();
     let imported = deployment.json(&["template", "import", "izmir", "templates.yaml"]);
@@ -159,6 +167,48 @@ async fn listed_templates_can_be_imported_and_points_with_answers_are_kept() {
         deployment.json(&["template", "import", "izmir", "listed.json"])["changed"],
         false
     );
+
+    // Lists that a file lacks stay, and a new template has the general ones.
+    let (body, paint) = (&imported["result"][1], &imported["result"][2]);
+    assert_eq!(body["statuses"].as_array().unwrap().len(), 12);
+    assert_eq!(
+        (&paint["statuses"][1]["label"], &paint["photo_kinds"][0]["expected"]),
+        (&"Boyalı".into(), &4.into())
+    );
+    let bare =
+        "- { code: PAINT, name: Paint, score_category: BODY, points: [{ code: HOOD, name: Hood, place: HOOD }] }";
+    fs::write(deployment.folder.path().join("bare.yaml"), bare).unwrap();
+    let again = deployment.json(&["template", "import", "izmir", "bare.yaml"]);
+    assert_eq!(
+        again["result"][0]["statuses"].as_array().map(Vec::len),
+        Some(2),
+        "{again}"
+    );
+    deployment.json(&["template", "import", "izmir", "templates.yaml"]);
+    for (wrong, message) in [
+        (
+            "place: ROOFTOP",
+            "the place of HOOD is `ROOFTOP` and must be one of BUMPER_FRONT",
+        ),
+        (
+            "severity: BAD",
+            "the severity of PAINTED is `BAD` and must be one of NONE",
+        ),
+        (
+            "{ code: ORIGINAL, label: X, severity: LOW }",
+            "two statuses of PAINT have the code ORIGINAL",
+        ),
+    ] {
+        let right = match wrong {
+            "place: ROOFTOP" => "place: HOOD",
+            "severity: BAD" => "severity: MEDIUM",
+            _ => "{ code: PAINTED, label: Boyalı, severity: MEDIUM }",
+        };
+        fs::write(deployment.folder.path().join("wrong.yaml"), yaml.replace(right, wrong)).unwrap();
+        deployment
+            .run(&["template", "import", "izmir", "wrong.yaml"])
+            .failed(2, message);
+    }
 
     let client = cluster::connect(&deployment.config).await;
     client.batch_execute(ANSWERED).await.unwrap();

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use chrono::Datelike as _;
-use partner_api_tests::cluster;
-use partner_api_tests::cluster::Database;
+use embedded_postgres::{EmbeddedPostgres, Options};
+use partner_api_tests::cluster::{self, Database};
+use partner_api_tests::wait::until;
 use serde_json::Value;
 
 use super::program::Deployment;
@@ -323,4 +325,255 @@ async fn a_missing_or_disabled_object_of_the_schema_is_named_with_its_remedy() {
             assert!(message.contains(part), "{change}: {message}");
         }
     }
+}
+
+/// A way to break a deployment: SQL that breaks it, SQL that repairs it, and settings of the environment; then the check that finds it,
+/// its verdict, and parts of what it says, of which the last is the remedy.
+type Broken = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    [&'static str; 2],
+);
+
+const NONE: &str = "";
+const BROKEN: [Broken; 17] = [
+    (
+        "ALTER DATABASE d SET default_transaction_read_only = on",
+        "ALTER DATABASE d RESET default_transaction_read_only",
+        NONE,
+        "database",
+        "failed",
+        ["read-only", "ALTER DATABASE"],
+    ),
+    (
+        "ALTER DATABASE d CONNECTION LIMIT 5",
+        "ALTER DATABASE d CONNECTION LIMIT -1",
+        NONE,
+        "connections",
+        "failed",
+        ["the database allows 5", "--pool-size"],
+    ),
+    (
+        "ALTER INDEX inspections_by_branch RENAME TO away",
+        "ALTER INDEX away RENAME TO inspections_by_branch",
+        NONE,
+        "schema",
+        "failed",
+        ["inspections_by_branch", "CREATE INDEX"],
+    ),
+    (
+        "ALTER TABLE audit_log DISABLE TRIGGER prevent_modification",
+        "ALTER TABLE audit_log ENABLE TRIGGER prevent_modification",
+        NONE,
+        "schema",
+        "failed",
+        ["prevent_modification", "ENABLE TRIGGER"],
+    ),
+    (
+        "UPDATE refinery_schema_history SET version = -version",
+        "UPDATE refinery_schema_history SET version = -version",
+        NONE,
+        "migrations",
+        "failed",
+        ["V1__baseline", "partner-api migrate"],
+    ),
+    (
+        "INSERT INTO refinery_schema_history VALUES (9002, 'later', '2030-01-01T00:00:00Z', '1');
+         UPDATE deployment SET required_migration = 9002",
+        "DELETE FROM refinery_schema_history WHERE version = 9002; UPDATE deployment SET required_migration = 1",
+        NONE,
+        "migrations",
+        "failed",
+        ["V9002__later", "install the version"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_ENVIRONMENT=live",
+        "deployment",
+        "failed",
+        ["belongs to the test deployment", "database_url"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_MASTER_KEY_FILE=absent.key",
+        "master key",
+        "failed",
+        ["absent.key", "the same master key"],
+    ),
+    (
+        "UPDATE api_keys SET secret_ciphertext = '\\x00'",
+        NONE,
+        NONE,
+        "secrets",
+        "failed",
+        ["cannot be decrypted", "--other-master-key-file"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_DATABASE_URL=\"$PARTNER_API_DATABASE_URL&options=-c%20synchronous_commit%3Doff\"",
+        "session",
+        "failed",
+        ["synchronous_commit is off", "remove the setting"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_DATABASE_URL=\"$PARTNER_API_DATABASE_URL&options=-c%20statement_timeout%3D0\"",
+        "session",
+        "failed",
+        ["statement_timeout is 0", "remove the setting"],
+    ),
+    (
+        "INSERT INTO replicas VALUES (gen_random_uuid(), 'one', '10.0.0.1:8080', 'test', '1.4.0', '{}');
+         INSERT INTO replicas VALUES (gen_random_uuid(), 'two', '10.0.0.2:8080', 'test', '1.4.0', '{}', now(), now(),
+             now() + interval '5 s')",
+        "DELETE FROM replicas",
+        NONE,
+        "replicas' clocks",
+        "warning",
+        ["5000 ms apart (one is behind two)", "systemctl restart chrony"],
+    ),
+    (
+        "INSERT INTO replicas VALUES (gen_random_uuid(), 'one', '10.0.0.1:8080', 'test', '1.4.0', '{}');
+         INSERT INTO replicas VALUES (gen_random_uuid(), 'two', '10.0.0.2:8080', 'test', '1.3.0', '{}')",
+        "DELETE FROM replicas",
+        NONE,
+        "replicas",
+        "warning",
+        ["1.3.0", "finish the upgrade"],
+    ),
+    (
+        "CREATE TABLE request_log_old PARTITION OF request_log
+             FOR VALUES FROM (date_trunc('day', now()) - interval '5 days') TO (date_trunc('day', now()) - interval '2 days');
+         INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route, key_id)
+         SELECT now() - interval '3 days', gen_random_uuid(), 1, 0, 200, '127.0.0.1', 'GET', '/', key_id FROM api_keys",
+        "DROP TABLE request_log_old",
+        NONE,
+        "partners",
+        "warning",
+        ["the last request of `Acme`", "partner-api request list --partner 'Acme'"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_STORAGE_DIR=/proc/none",
+        "storage",
+        "failed",
+        ["/proc/none", "--storage-dir"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_STORAGE_DIR=/proc/none",
+        "free space",
+        "failed",
+        ["/proc/none: 0 of 0 MiB", "enlarge the file system"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_DATABASE_URL=postgresql://nobody@127.0.0.1:1/none",
+        "database",
+        "failed",
+        ["database", "check that it runs"],
+    ),
+];
+
+/// With the two of the next test, the tests of certificates, and those of roles above: 15 and more broken deployments.
+#[tokio::test]
+async fn each_broken_deployment_is_named_with_its_remedy() {
+    let deployment = Deployment::new().await;
+    deployment.with_one_of_each();
+    let client = cluster::connect(&deployment.config).await;
+    let name = deployment.config.get_dbname().unwrap();
+    let sql = async |text: &str| {
+        let text = text.replace("DATABASE d ", &format!("DATABASE {name} "));
+        client
+            .batch_execute(&text)
+            .await
+            .unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    };
+    for (breaks, repairs, environment, check, expected, parts) in BROKEN {
+        sql(breaks).await;
+        let ran = deployment.shell(&format!("{environment} partner-api doctor --json"));
+        let checks: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+        let broken = format!("{breaks}{environment}");
+        let judged = checks
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|each| each["check"] == check && each["verdict"] == expected);
+        let judged = judged.unwrap_or_else(|| panic!("{broken}: {checks:#}"));
+        let message = format!("{} {}", judged["found"], judged["next"]);
+        for part in parts {
+            assert!(message.contains(part), "{broken}: {message}");
+        }
+        assert!(
+            judged["next"].as_str().unwrap().contains(parts[1]),
+            "{broken}: {message}"
+        );
+        sql(repairs).await;
+    }
+}
+
+/// In a cluster of its own, because the settings concern all databases of a cluster.
+#[tokio::test]
+async fn a_missing_synchronous_standby_and_a_failing_archive_are_failures() {
+    let folder = tempfile::tempdir().unwrap();
+    // As root, PostgreSQL runs as another user, who must be able to enter.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let settings = [("archive_mode", "on"), ("archive_command", "false")];
+    let options = Options {
+        durable: false,
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        ..Options::of("partner-api")
+    };
+    let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
+    let deployment = Deployment::over(postgres.config(), None);
+    assert_eq!(deployment.run(&["migrate"]).code, 0);
+    let (_, checks) = doctor(&deployment);
+    assert_eq!(verdict(&checks, "standby").0, "ok", "{checks}");
+    assert_eq!(verdict(&checks, "archive").0, "warning", "{checks}");
+
+    let client = cluster::connect(&deployment.config).await;
+    client
+        .batch_execute("ALTER SYSTEM SET synchronous_standby_names = 'standby1'")
+        .await
+        .unwrap();
+    client
+        .batch_execute("SELECT pg_reload_conf(), pg_switch_wal()")
+        .await
+        .unwrap();
+    until(Duration::from_secs(30), async || {
+        let seen =
+            "SELECT failed_count > 0 AND current_setting('synchronous_standby_names') <> '' FROM pg_stat_archiver";
+        client
+            .query_one(seen, &[])
+            .await
+            .unwrap()
+            .get::<_, bool>(0)
+            .then_some(())
+    })
+    .await;
+    let (code, checks) = doctor(&deployment);
+    assert_eq!(code, 1);
+    for (check, found, remedy) in [
+        (
+            "standby",
+            "writes wait for a standby (standby1), and none is connected",
+            "patronictl reinit",
+        ),
+        ("archive", "could not be archived", "pgbackrest --stanza=partner check"),
+    ] {
+        let (verdict, message) = verdict(&checks, check);
+        assert_eq!(verdict, "failed", "{message}");
+        assert!(message.contains(found) && message.contains(remedy), "{message}");
+    }
+    postgres.stop().await;
 }

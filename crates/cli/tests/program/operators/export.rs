@@ -143,7 +143,9 @@ async fn different_values_are_rejected_or_updated_and_old_answers_are_kept_in_th
                 let points = line["points"].as_array_mut().unwrap();
                 points.reverse();
                 points[0]["name"] = json!("Ratio");
-                points.push(json!({ "code": "NEW", "name": "New", "unit": "kN" }));
+                points.push(json!({ "code": "NEW", "name": "New", "unit": "kN", "place": "ROOF" }));
+                line["statuses"].as_array_mut().unwrap().pop();
+                line["photo_kinds"][0]["expected"] = json!(4);
             }
             // Changes one answer and removes another.
             "forms" => {

@@ -213,16 +213,12 @@ async fn a_not_found_message_names_an_existing_command() {
 
 /// OPS-4: a command does not apply migrations.
 #[tokio::test]
-async fn a_command_rejects_a_schema_of_another_version() {
+async fn a_command_rejects_a_schema_that_is_not_migrated() {
     let deployment = Deployment::new().await;
     let client = partner_api_tests::cluster::connect(&deployment.config).await;
-    let newest =
-        "DELETE FROM refinery_schema_history WHERE version = (SELECT max(version) FROM refinery_schema_history)";
-    client.batch_execute(newest).await.unwrap();
+    let none = "DELETE FROM refinery_schema_history";
+    client.batch_execute(none).await.unwrap();
     deployment.run(&["partner", "list"]).failed(1, "partner-api migrate");
-    let newer = "INSERT INTO refinery_schema_history VALUES (9999, 'later', '2030-01-01T00:00:00Z', '1')";
-    client.batch_execute(newer).await.unwrap();
-    deployment.run(&["partner", "list"]).failed(1, "start a newer version");
 }
 
 #[tokio::test]

@@ -126,3 +126,51 @@ async fn only_one_of_several_concurrently_created_inspectors_gets_the_name() {
     codes.sort_unstable();
     assert_eq!(codes, [0, 4, 4, 4]);
 }
+
+/// INS-1
+#[tokio::test]
+async fn an_inspector_changes_branches_and_keeps_the_token() {
+    let deployment = Deployment::new().await;
+    deployment.with_one_of_each();
+    deployment.shell("partner-api branch create izmir IZM-03 --name Buca --city İzmir");
+    let before = deployment.json(&["inspector", "show", "Ayşe Yılmaz"]);
+    let moved = deployment.json(&[
+        "inspector",
+        "branches",
+        "Ayşe Yılmaz",
+        "--branch",
+        "IZM-03",
+        "--branch",
+        "IZM-01",
+    ]);
+    assert_eq!(moved["changed"], true);
+    assert_eq!(moved["result"]["branches"], serde_json::json!(["IZM-01", "IZM-03"]));
+    assert_eq!(moved["result"]["token_hint"], before["token_hint"]);
+    let again = [
+        "inspector",
+        "branches",
+        "Ayşe Yılmaz",
+        "--branch",
+        "IZM-01",
+        "--branch",
+        "Buca",
+    ];
+    assert_eq!(deployment.json(&again)["changed"], false);
+    let undo = moved["undo"].as_str().unwrap();
+    let undone = deployment.shell(&format!("{undo} --json")).json();
+    assert_eq!(undone["result"]["branches"], before["branches"]);
+
+    deployment
+        .run(&["inspector", "branches", "Ayşe Yılmaz", "--branch", "IZM-99"])
+        .failed(3, "there is no branch `IZM-99`");
+    deployment.json(&["inspector", "revoke", "Ayşe Yılmaz"]);
+    deployment
+        .run(&[
+            "inspector",
+            "branches",
+            before["id"].as_str().unwrap(),
+            "--branch",
+            "IZM-01",
+        ])
+        .failed(4, "was revoked; create a new one with");
+}

@@ -1,8 +1,10 @@
 //! Keys and their secrets.
 
-use std::thread;
+use std::{fs, thread};
 
+use partner_api_signing::{Secret, certificate_text, sign};
 use partner_api_tests::cluster;
+use serde_json::json;
 
 use super::program::Deployment;
 
@@ -130,4 +132,42 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
     let texts = "SELECT string_agg(k::text, '') || (SELECT string_agg(a::text, '') FROM audit_log a) FROM api_keys k";
     let all: String = client.query_one(texts, &[]).await.unwrap().get(0);
     assert!(!all.contains(secret) && all.contains(&key));
+}
+
+/// SVC-12
+#[tokio::test]
+async fn a_certificate_is_verified_with_the_key_that_signed_it() {
+    let deployment = Deployment::new().await;
+    deployment.with_one_of_each();
+    let created = deployment.json(&["key", "create", "Acme"])["result"].clone();
+    let (key, secret) = (created["key_id"].as_str().unwrap(), created["secret"].as_str().unwrap());
+    let secret: Secret = secret.parse().unwrap();
+    let path = |name: &str| deployment.folder.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str, text: &str| fs::write(path(name), text).unwrap();
+    let certificate = json!({ "key_id": key, "passed": false, "steps": [] });
+    let signature = sign(&secret, &certificate_text(&certificate.to_string()));
+    let file = format!("{:#}", json!({ "certificate": certificate, "signature": signature }));
+    write("good.json", &file);
+    write("altered.json", &file.replace("false", "true"));
+    let page = "<html>\n<!-- made by hand -->\n<p>passed</p>";
+    let signature = sign(&secret, &certificate_text(page));
+    write("good.html", &format!("{page}\n<!-- {key} {signature} -->\n"));
+    write("altered.html", &format!("{page}!\n<!-- {key} {signature} -->\n"));
+    write("other.html", page);
+
+    let verified = deployment.json(&["key", "verify", &path("good.json")]);
+    assert_eq!(verified, json!({ "key_id": key, "partner": "Acme", "passed": false }));
+    let verified = deployment.json(&["key", "verify", &path("good.html")]);
+    assert_eq!(verified, json!({ "key_id": key, "partner": "Acme", "passed": null }));
+    for name in ["altered.json", "altered.html"] {
+        deployment
+            .run(&["key", "verify", &path(name)])
+            .failed(4, "the file was altered, or signed with another secret");
+    }
+    deployment
+        .run(&["key", "verify", &path("other.html")])
+        .failed(2, "must be a certificate");
+    // The certificate outlives its key.
+    assert_eq!(deployment.run(&["key", "revoke", key]).code, 0);
+    assert_eq!(deployment.run(&["key", "verify", &path("good.html")]).code, 0);
 }

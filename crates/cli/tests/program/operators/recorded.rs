@@ -1,5 +1,5 @@
 //! Runs the sessions of `docs/operating.md` and `docs/onboarding.md` and compares each command's output with the page. `RECORD=1` writes
-//! the output to the page instead.
+//! the output to the page instead. Each page runs with each kind of database URL, so that its commands can be copied anywhere.
 //!
 //! IDs, key IDs, secrets, tokens, times and sizes of PDFs differ from run to run and are ignored in the comparison. A value on the page
 //! is replaced by the value of the run in later commands.
@@ -8,12 +8,15 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Write as _};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use partner_api_tests::{cluster, port};
 use regex::{Captures, Regex};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, UnixStream};
+use tokio_postgres::config::Host;
 
 use super::program::Deployment;
 
@@ -78,10 +81,12 @@ struct Shell {
 }
 
 impl Shell {
-    fn start(deployment: &Deployment) -> Self {
+    fn start(deployment: &Deployment, database_url: Option<&str>) -> Self {
         let mut bash = Command::new("bash");
         deployment
             .prepare(bash.args(["--noprofile", "--norc"]))
+            .env_remove("PARTNER_API_DATABASE_URL")
+            .envs(database_url.map(|url| ("PARTNER_API_DATABASE_URL", url)))
             .env_remove("PARTNER_API_MASTER_KEY_FILE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
@@ -165,7 +170,36 @@ fn normalized(kinds: &Regex, text: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-async fn follow(name: &str) {
+/// How a session reaches its database.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Url {
+    /// `postgresql:///database?host=FOLDER`
+    Socket,
+    /// `postgresql://user@host:port/database`
+    Tcp,
+    /// Not at all: the program runs a private cluster.
+    None,
+}
+
+/// Forwards the connections of a TCP port to the cluster's socket, and returns the URL.
+async fn forwarded(config: &tokio_postgres::Config) -> String {
+    let [Host::Unix(folder)] = config.get_hosts() else {
+        panic!("the harness connects over a socket");
+    };
+    let socket = folder.join(".s.PGSQL.5432");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut server = UnixStream::connect(&socket).await.unwrap();
+            tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+        }
+    });
+    let (user, database) = (config.get_user().unwrap(), config.get_dbname().unwrap());
+    format!("postgresql://{user}@{address}/{database}")
+}
+
+async fn follow(name: &str, url: Url) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let path = root.join(name);
     let page = fs::read_to_string(&path).unwrap();
@@ -178,6 +212,8 @@ async fn follow(name: &str) {
         .batch_execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         .await
         .unwrap();
+    // A private cluster may run as another user, who must be able to enter.
+    fs::set_permissions(deployment.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     symlink(root.join("samples"), deployment.folder.path().join("samples")).unwrap();
     let kinds = Regex::new(KINDS).unwrap();
     let mut names = Names::default();
@@ -185,7 +221,12 @@ async fn follow(name: &str) {
     let host = nix_name(&["uname", "-n"]);
     let user = nix_name(&["id", "-un"]);
 
-    let mut shell = Shell::start(&deployment);
+    let database_url = match url {
+        Url::Socket => Some(deployment.url_of(&deployment.user)),
+        Url::Tcp => Some(forwarded(&deployment.config).await),
+        Url::None => None,
+    };
+    let mut shell = Shell::start(&deployment, database_url.as_deref());
     let mut recorded = String::new();
     let mut differences = Vec::new();
     for part in parts(&page) {
@@ -219,11 +260,13 @@ async fn follow(name: &str) {
         }
     }
     if std::env::var_os("RECORD").is_some() {
-        fs::write(&path, recorded).unwrap();
+        if url == Url::Socket {
+            fs::write(&path, recorded).unwrap();
+        }
     } else {
         assert!(
             differences.is_empty(),
-            "{name} is out of date; RECORD=1 updates it\n{}",
+            "{name} is out of date with {url:?}; RECORD=1 updates it\n{}",
             differences.join("\n")
         );
     }
@@ -247,11 +290,26 @@ fn column(text: &str, word: &str, by: &str) -> String {
 /// KEY-1, KEY-11, OPS-1
 #[tokio::test]
 async fn the_operators_page_shows_the_output_of_the_program() {
-    follow("docs/operating.md").await;
+    follow("docs/operating.md", Url::Socket).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operators_page_works_over_tcp() {
+    follow("docs/operating.md", Url::Tcp).await;
+}
+
+#[tokio::test]
+async fn the_operators_page_works_with_a_private_cluster() {
+    follow("docs/operating.md", Url::None).await;
 }
 
 /// SVC-7, KEY-3
 #[tokio::test]
 async fn the_onboarding_page_shows_the_output_of_the_program() {
-    follow("docs/onboarding.md").await;
+    follow("docs/onboarding.md", Url::Socket).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_onboarding_page_works_over_tcp() {
+    follow("docs/onboarding.md", Url::Tcp).await;
 }

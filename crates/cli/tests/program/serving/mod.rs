@@ -26,7 +26,7 @@ struct Serving {
     address: SocketAddr,
     internal: SocketAddr,
     // Removed last.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Serving {
@@ -38,6 +38,16 @@ impl Serving {
         let folder = tempfile::tempdir().unwrap();
         // If the tests run as root, PostgreSQL runs as another user, who needs access to the folder.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        Self::start_in(folder, more)
+    }
+
+    /// Starts it again with the same data, after it has ended.
+    fn restart(&mut self) {
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        *self = Self::start_in(folder, &[]);
+    }
+
+    fn start_in(folder: TempDir, more: &[&str]) -> Self {
         let (address, internal) = (free_address(), free_address());
         let process = Command::new(env!("CARGO_BIN_EXE_partner-api"))
             .args(["serve", "--ip-limit", "0", "--log-format", "json"])
@@ -62,7 +72,7 @@ impl Serving {
             process,
             address,
             internal,
-            _folder: folder,
+            folder,
         };
         serving.until("it does not listen", |serving| {
             assert_eq!(serving.process.try_wait().unwrap(), None, "it has ended");

@@ -143,7 +143,10 @@ proptest! {
         let text = format!("Tel {number} arandı");
         prop_assert_eq!(scrub(&text), "Tel [removed] arandı", "{}", text);
     }
+}
 
+// Each run has new seeds.
+proptest! {
     #[test]
     fn any_text_is_scrubbed_without_a_panic(text in any::<String>(), digits in "[0-9Ol \\-.,/\u{200b}٣]{0,40}", more in any::<String>()) {
         let text = format!("{text}{digits}{more}");

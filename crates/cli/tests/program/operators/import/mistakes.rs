@@ -67,6 +67,11 @@ async fn a_mistake_is_reported_with_its_line_its_field_and_the_expected_value() 
         ),
         (
             "inspections.ndjson",
+            one(with(report("N-2"), "created_at", json!("0001-01-01T00:00:00Z"))),
+            "2: created_at: found `0001-01-01T00:00:00.000000Z`; expected a time from 1950 on",
+        ),
+        (
+            "inspections.ndjson",
             one(with(report("N-2"), "organization", json!("anadolu"))),
             "2: organization: found `anadolu`; expected the slug or ID of an existing organization; did you mean `anadolu-ekspertiz`?",
         ),
