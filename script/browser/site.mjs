@@ -16,7 +16,7 @@ import { axe, openPage, screenshot, startBrowser, tooWide } from "./browser.mjs"
 
 const { base_url: base, examples, partners } = JSON.parse(readFileSync(process.env.SANDBOX, "utf8"));
 const vectors = JSON.parse(readFileSync("spec/signing-vectors.json", "utf8"));
-const SHOWN = ["", "docs/index.html", "docs/signing.html", "docs/submit_measurement.html", "docs/errors.html", "docs/kits.html"];
+const SHOWN = ["", "docs/index.html", "docs/signing.html", "docs/submit_measurement.html", "docs/errors.html", "docs/kits.html", "docs/tools.html", "docs/try.html"];
 
 let browser;
 /** The ids in each page of the site, by its URL. The first test fills it by following links. */
@@ -187,6 +187,96 @@ test("the search works with only the keyboard", async () => {
   await page.getByRole("searchbox").fill("zzzz");
   await page.getByText("No results.").waitFor();
   assert.deepEqual(errors, []);
+  await close();
+});
+
+test("words that the documentation does not use are found by their synonyms", async () => {
+  const { page, close } = await openPage(browser, { origin: base });
+  await page.goto(`${base}/docs/`);
+  const search = page.getByRole("searchbox");
+  const results = async (words) => {
+    await search.fill(words);
+    await page.waitForFunction(() => window.searchIndex && !document.getElementById("found").hidden);
+    return page.locator("#found a").allTextContents();
+  };
+  for (const [words, title] of [
+    ["pagination", /cursor|page/i], ["sdk", /Tool and packages/], ["install", /Tool and packages/], ["ruby", /vectors/i],
+    ["contact", /Contact/], ["synchronise", /sync/i], ["powershell", /Windows|PowerShell/],
+  ]) assert.match((await results(words)).join("\n"), title, words);
+  // A short word must not match the beginning of another one.
+  for (const result of await results("kN")) assert.match(result, /\bkN\b/i);
+  await close();
+});
+
+test("a request is signed in the browser and sent with a test key", async () => {
+  for (const screen of ["desktop", "phone"]) {
+    const { page, errors, close } = await openPage(browser, { screen, origin: base });
+    const [partner] = partners;
+    await page.goto(`${base}/docs/try.html`);
+    await page.getByLabel("Key ID").fill(partner.key_id);
+    await page.getByLabel("Secret").fill(partner.secret);
+    const send = async (status) => {
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.waitForFunction((wanted) => !document.getElementById("try-results").hidden && document.getElementById("try-status").textContent === wanted, status);
+      return page.locator("#try-text").textContent();
+    };
+    assert.equal(JSON.parse(await send("200")).status, "ok");
+    await page.getByLabel("Operation").selectOption({ label: "POST Submit a package of test-line measurements" });
+    const body = JSON.parse(await page.getByRole("textbox", { name: "Body" }).inputValue());
+    await page.getByRole("textbox", { name: "Body" }).fill(JSON.stringify({ ...body, branch_code: examples.open_report.branch_code, external_id: `İ-${screen}-${Date.now()}` }));
+    assert.ok(JSON.parse(await send("201")).data.measurement_id);
+    await page.getByLabel("Path and query").fill("/api/v1/partner/inspections?limit=1&published_from=2020-01-01T00:00:00%2B03:00");
+    await page.getByLabel("Method").fill("GET");
+    await page.getByRole("textbox", { name: "Body" }).fill("");
+    const list = JSON.parse(await send("200"));
+    assert.equal(list.data.length, 1);
+    await page.getByLabel("Path and query").fill(`/api/v1/partner/inspections/${list.data[0].id}/photos`);
+    await send("200");
+    assert.deepEqual([await axe(page), await tooWide(page), errors], [[], [], []]);
+    await screenshot(page, `try-sent-${screen}-light`, { fullPage: true });
+    // The secret is neither sent nor stored.
+    assert.ok(!(await page.locator("#try-sent").textContent()).includes(partner.secret));
+    assert.deepEqual(await page.evaluate(() => Object.values(localStorage)), []);
+    for (const [id, words] of [[partner.key_id.replace("_test_", "_live_"), "live key"], ["nothing", "_test_"]]) {
+      await page.getByLabel("Key ID").fill(id);
+      const requests = [];
+      page.on("request", (request) => requests.push(request.url()));
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.locator("#try-problem").filter({ hasText: words }).waitFor();
+      assert.deepEqual(requests, []);
+    }
+    await close();
+  }
+});
+
+test("a heading can be linked, and On this page leads to it", async () => {
+  const { page, close } = await openPage(browser, { origin: base });
+  await page.goto(`${base}/docs/errors.html`);
+  await page.locator("#rate_limited").hover();
+  await page.getByRole("link", { name: "Link to", exact: false }).filter({ visible: true }).first().waitFor();
+  await page.locator("#rate_limited .permalink").click();
+  await page.waitForURL(`${base}/docs/errors.html#rate_limited`);
+  await page.locator("details.contents").getByRole("link", { name: /invalid_request/ }).first().click();
+  await page.waitForURL(/#invalid_request$/);
+  await close();
+  const phone = await openPage(browser, { screen: "phone", origin: base });
+  await phone.page.goto(`${base}/docs/errors.html`);
+  assert.equal(await phone.page.locator("details.contents[open]").count(), 0);
+  await phone.page.getByText("On this page").click();
+  await phone.page.locator("details.contents").getByRole("link").first().waitFor();
+  await phone.close();
+});
+
+test("an unknown page is explained to browsers, and the feed and the list of pages are served", async () => {
+  const { page, close } = await openPage(browser);
+  assert.equal((await page.goto(`${base}/docs/no-such-page.html`)).status(), 404);
+  await page.getByRole("heading", { name: "Page not found" }).waitFor();
+  await page.getByRole("link", { name: "All operations" }).first().click();
+  await page.waitForURL(`${base}/docs/reference.html`);
+  const feed = await page.request.get(`${base}/docs/changes.xml`);
+  assert.equal(feed.headers()["content-type"], "application/atom+xml; charset=utf-8");
+  const list = await (await page.request.get(`${base}/llms.txt`)).text();
+  for (const [, path] of list.matchAll(/\]\((\/[^)]*)\)/g)) assert.equal((await page.request.get(base + path)).status(), 200, path);
   await close();
 });
 

@@ -32,7 +32,9 @@ let who = null;
 let signedOut = () => {};
 
 /** Calls `listener` whenever a response says that there is no session. */
-export function onSignedOut(listener) { signedOut = listener; }
+export function onSignedOut(listener) {
+  signedOut = listener;
+}
 
 async function send(method, path, { body, signal, isByUser = method !== "GET" } = {}) {
   const headers = {};
@@ -42,7 +44,10 @@ async function send(method, path, { body, signal, isByUser = method !== "GET" } 
   try {
     const timeout = AbortSignal.timeout(TIMEOUT);
     response = await fetch(BASE + path, {
-      method, headers, cache: "no-store", credentials: "same-origin",
+      method,
+      headers,
+      cache: "no-store",
+      credentials: "same-origin",
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
@@ -56,7 +61,11 @@ async function send(method, path, { body, signal, isByUser = method !== "GET" } 
 /** Returns the body of a response, or throws the error that the response reports. */
 function outcome(status, text, retryAfter) {
   let json = null;
-  try { json = text ? JSON.parse(text) : null; } catch { /* A proxy's error page. */ }
+  try {
+    json = text ? JSON.parse(text) : null;
+  } catch {
+    /* A proxy's error page. */
+  }
   if (status >= 200 && status < 300) return json;
   // The service, or a proxy in front of it, is busy or down for the moment.
   if (status === 502 || status === 503 || status === 504) throw new Unreachable(`HTTP ${status}`);
@@ -140,7 +149,9 @@ export const api = {
       request.timeout = PHOTO_TIMEOUT;
       request.setRequestHeader("Content-Type", "application/octet-stream");
       if (csrfToken) request.setRequestHeader("X-CSRF-Token", csrfToken);
-      request.upload.onprogress = (event) => { if (event.lengthComputable) progress(event.loaded / event.total); };
+      request.upload.onprogress = (event) => {
+        if (event.lengthComputable) progress(event.loaded / event.total);
+      };
       request.onerror = request.ontimeout = request.onabort = () => reject(new Unreachable("the photo was not sent"));
       request.onload = () => {
         try {
@@ -155,5 +166,6 @@ export const api = {
   },
 
   /** Opens the event stream; the caller reads the response's body. */
-  events: (signal) => fetch(`${BASE}/events`, { headers: { Accept: "text/event-stream" }, cache: "no-store", credentials: "same-origin", signal }),
+  events: (signal) =>
+    fetch(`${BASE}/events`, { headers: { Accept: "text/event-stream" }, cache: "no-store", credentials: "same-origin", signal }),
 };

@@ -8,6 +8,7 @@ import { watch } from "./events.js";
 import { language, setLanguage, t } from "./i18n.js";
 import { keepPlace, listAddress, listPage, readList, takeFilters } from "./list.js";
 import { beginOpening, forgetOpening, openPage } from "./open.js";
+import { markDialog } from "./mark.js";
 import { moveDialog } from "./moves.js";
 import { claimPhotos, forgetPhotos, isAnyPhotoUnsent } from "./photos.js";
 import { isIdle, markPresent, onTouch } from "./presence.js";
@@ -34,8 +35,13 @@ async function begin() {
   try {
     signedIn(await api.session());
   } catch (error) {
-    if (error instanceof Rejected && error.code === "signed_out") { state.signIn = "first"; focusSoon("#token"); }
-    else { state.failed = error; setTimeout(begin, 5_000); }
+    if (error instanceof Rejected && error.code === "signed_out") {
+      state.signIn = "first";
+      focusSoon("#token");
+    } else {
+      state.failed = error;
+      setTimeout(begin, 5_000);
+    }
     changed();
   }
 }
@@ -50,8 +56,16 @@ function signedIn(session) {
   state.list.branch = session.branches.some(({ id }) => id === state.list.branch) ? state.list.branch : "";
   stream?.stop();
   stream = watch({
-    open: () => { state.connection = "open"; read(); flushAll(); changed(); },
-    lost: () => { state.connection = "lost"; changed(); },
+    open: () => {
+      state.connection = "open";
+      read();
+      flushAll();
+      changed();
+    },
+    lost: () => {
+      state.connection = "lost";
+      changed();
+    },
     changed: (id) => isShown(id) && scheduleRead(),
     signedOut: sessionEnded,
   });
@@ -106,7 +120,8 @@ onSignedOut(sessionEnded);
 /** The route that the address names, and the point whose fields are to be focused. */
 function routeOf(address) {
   const [path, query] = address.replace(/^#/, "").split("?");
-  const [, view, id, tab, point] = /^\/(new|reports)?(?:\/([0-9a-f-]{36}))?(?:\/([A-Za-z0-9_]+))?(?:\/([A-Z0-9_]+))?$/.exec(path) ?? [];
+  const [, view, id, tab, point] =
+    /^\/(new|reports)?(?:\/([0-9a-f-]{36}))?(?:\/([A-Za-z0-9_]+))?(?:\/([A-Z0-9_]+))?$/.exec(path) ?? [];
   if (view === "new") return { view: "new" };
   if (view === "reports" && id) return { view: "report", id, tab, point };
   return { view: "list", query: query ?? "" };
@@ -151,7 +166,11 @@ function read() {
   if (state.route.view === "report") readReport();
 }
 
-const isRendering = () => state.route.view === "report" && state.connection === "open" && state.report?.data?.status === "PUBLISHED" && !state.report.data.pdf_sha256;
+const isRendering = () =>
+  state.route.view === "report" &&
+  state.connection === "open" &&
+  state.report?.data?.status === "PUBLISHED" &&
+  !state.report.data.pdf_sha256;
 
 const isShown = (id) => state.route.view === "list" || (state.route.view === "report" && state.route.id === id);
 
@@ -163,15 +182,26 @@ function scheduleRead() {
 // Keyboard shortcuts. All of them use Alt, so that typing and dictation cannot trigger one by accident.
 
 const KEYS = {
-  KeyN: () => { location.hash = "#/new"; },
-  KeyL: () => { location.hash = listAddress(); },
+  KeyN: () => {
+    location.hash = "#/new";
+  },
+  KeyL: () => {
+    location.hash = listAddress();
+  },
   KeyS: () => state.report && flush(state.report.id).catch((error) => notify("bad", failure(error))),
   // These click the visible buttons, so they act on what the inspector sees.
   KeyU: () => document.getElementById("apply")?.click(),
   KeyY: () => document.getElementById("ignore")?.click(),
   KeyK: () => (state.dialog ? closeDialog() : openDialog({ name: "keys" })),
 };
-const KEYS_SHOWN = [["Alt+N", "keys.new"], ["Alt+L", "keys.list"], ["Alt+U", "keys.apply"], ["Alt+Y", "keys.ignore"], ["Alt+S", "keys.save"], ["Alt+K", "keys.these"]];
+const KEYS_SHOWN = [
+  ["Alt+N", "keys.new"],
+  ["Alt+L", "keys.list"],
+  ["Alt+U", "keys.apply"],
+  ["Alt+Y", "keys.ignore"],
+  ["Alt+S", "keys.save"],
+  ["Alt+K", "keys.these"],
+];
 
 function onKey(event) {
   if (!event.altKey || event.ctrlKey || event.metaKey || !KEYS[event.code]) return;
@@ -181,52 +211,152 @@ function onKey(event) {
 }
 
 function keysDialog() {
-  return dialog("keys", t("keys.title"), closeDialog,
-    h("dl", { class: "keys" }, KEYS_SHOWN.map(([keys, text]) => h("div", null, h("dt", null, h("kbd", null, keys)), h("dd", null, t(text))))),
-    button(t("close"), closeDialog, { kind: "big" }));
+  return dialog(
+    "keys",
+    t("keys.title"),
+    closeDialog,
+    h(
+      "dl",
+      { class: "keys" },
+      KEYS_SHOWN.map(([keys, text]) => h("div", null, h("dt", null, h("kbd", null, keys)), h("dd", null, t(text)))),
+    ),
+    button(t("close"), closeDialog, { kind: "big" }),
+  );
 }
 
 function leaveDialog() {
-  return dialog("leave", t("leave.title"), closeDialog, h("p", null, t("leave.lead")),
-    h("div", { class: "actions" }, button(t("leave.do"), leave, { kind: "danger big" }), button(t("cancel"), closeDialog, { kind: "big" })));
+  return dialog(
+    "leave",
+    t("leave.title"),
+    closeDialog,
+    h("p", null, t("leave.lead")),
+    h(
+      "div",
+      { class: "actions" },
+      button(t("leave.do"), leave, { kind: "danger big" }),
+      button(t("cancel"), closeDialog, { kind: "big" }),
+    ),
+  );
 }
 
 // Rendering.
 
-const DIALOGS = { move: moveDialog, keys: keysDialog, leave: leaveDialog };
+const DIALOGS = { mark: markDialog, move: moveDialog, keys: keysDialog, leave: leaveDialog };
 
 function show() {
   const { session, signIn, route, dialog: openDialog } = state;
-  const page = !session ? (signIn ? signInPage(signedIn) : loadingPage()) : route.view === "list" ? listPage() : route.view === "new" ? openPage() : reportPage();
+  const page = !session
+    ? signIn
+      ? signInPage(signedIn)
+      : loadingPage()
+    : route.view === "list"
+      ? listPage()
+      : route.view === "new"
+        ? openPage()
+        : reportPage();
   announceMeasurements();
   document.title = [route.view === "report" && state.report?.data?.plate, t("name")].filter(Boolean).join(" · ");
   render(document.getElementById("page"), [
     top(),
-    session && state.connection === "lost" && h("div", { class: "lost", key: "lost", role: "status" }, icon("lost"), h("span", null, t("connection.lost")), button(t("connection.now"), () => stream?.now(), { kind: "quiet" })),
-    state.notices.length > 0 && h("section", { class: "notices", key: "notices", "aria-label": t("notices") }, state.notices.map(({ id, kind, text, action }) => h("div", { class: `notice ${kind}`, key: id }, icon(kind), h("span", null, text),
-      action && button(action.text, () => { dismiss(id); action.run(); }, { kind: "quiet" }), h("button", { type: "button", class: "quiet", "aria-label": t("close"), onclick: () => dismiss(id) }, icon("close"))))),
+    session &&
+      state.connection === "lost" &&
+      h(
+        "div",
+        { class: "lost", key: "lost", role: "status" },
+        icon("lost"),
+        h("span", null, t("connection.lost")),
+        button(t("connection.now"), () => stream?.now(), { kind: "quiet" }),
+      ),
+    state.notices.length > 0 &&
+      h(
+        "section",
+        { class: "notices", key: "notices", "aria-label": t("notices") },
+        state.notices.map(({ id, kind, text, action }) =>
+          h(
+            "div",
+            { class: `notice ${kind}`, key: id },
+            icon(kind),
+            h("span", null, text),
+            action &&
+              button(
+                action.text,
+                () => {
+                  dismiss(id);
+                  action.run();
+                },
+                { kind: "quiet" },
+              ),
+            h("button", { type: "button", class: "quiet", "aria-label": t("close"), onclick: () => dismiss(id) }, icon("close")),
+          ),
+        ),
+      ),
     page,
     session && signIn === "ended" ? signInAgain(signedIn, clearSession) : openDialog && session && DIALOGS[openDialog.name](),
   ]);
 }
 
 function loadingPage() {
-  return h("main", { id: "main", class: "door", tabindex: "-1" }, state.failed ? note("fair", t("failed.beginning")) : h("p", { role: "status" }, t("list.loading")));
+  return h(
+    "main",
+    { id: "main", class: "door", tabindex: "-1" },
+    state.failed ? note("fair", t("failed.beginning")) : h("p", { role: "status" }, t("list.loading")),
+  );
 }
 
 function top() {
   const { session, signIn, connection } = state;
-  return h("header", { class: "top", key: "top" },
-    h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); document.getElementById("main")?.focus(); } }, t("skip")),
+  return h(
+    "header",
+    { class: "top", key: "top" },
+    h(
+      "a",
+      {
+        class: "skip",
+        href: "#main",
+        onclick: (event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        },
+      },
+      t("skip"),
+    ),
     h("a", { class: "name", href: "#/" }, icon("check"), h("span", null, t("name"))),
-    session && !signIn && h("span", { class: `connection ${connection}`, title: t(`connection.${connection}.long`) }, icon(connection === "lost" ? "lost" : "open"), h("span", null, t(`connection.${connection}.short`))),
-    h("div", { class: "who" },
+    session &&
+      !signIn &&
+      h(
+        "span",
+        { class: `connection ${connection}`, title: t(`connection.${connection}.long`) },
+        icon(connection === "lost" ? "lost" : "open"),
+        h("span", null, t(`connection.${connection}.short`)),
+      ),
+    h(
+      "div",
+      { class: "who" },
       session && h("span", { class: "inspector" }, session.inspector),
-      h("div", { class: "languages", role: "group", "aria-label": t("language") }, ["tr", "en"].map((one) => h("button", {
-        type: "button", lang: one, "aria-pressed": String(language() === one), title: { tr: "Türkçe", en: "English" }[one], onclick: () => { setLanguage(one); changed(); },
-      }, one.toUpperCase()))),
+      h(
+        "div",
+        { class: "languages", role: "group", "aria-label": t("language") },
+        ["tr", "en"].map((one) =>
+          h(
+            "button",
+            {
+              type: "button",
+              lang: one,
+              "aria-pressed": String(language() === one),
+              title: { tr: "Türkçe", en: "English" }[one],
+              onclick: () => {
+                setLanguage(one);
+                changed();
+              },
+            },
+            one.toUpperCase(),
+          ),
+        ),
+      ),
       session && button(t("keys.short"), KEYS.KeyK, { kind: "quiet wide", "aria-keyshortcuts": "Alt+K" }),
-      session && !signIn && button(t("leave.short"), leave, { kind: "quiet" })));
+      session && !signIn && button(t("leave.short"), leave, { kind: "quiet" }),
+    ),
+  );
 }
 
 onChange(show);
@@ -234,13 +364,26 @@ window.addEventListener("hashchange", followAddress);
 window.addEventListener("pagehide", keepPlace);
 document.addEventListener("click", keepPlace, true);
 window.addEventListener("keydown", onKey);
-window.addEventListener("beforeunload", (event) => { if (isAnythingUnsent() || isAnyPhotoUnsent()) event.preventDefault(); });
+window.addEventListener("beforeunload", (event) => {
+  if (isAnythingUnsent() || isAnyPhotoUnsent()) event.preventDefault();
+});
 // The inspector has returned to the page.
-document.addEventListener("visibilitychange", () => { if (!document.hidden && state.session && !state.signIn) { stream?.now(); read(); } });
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && state.session && !state.signIn) {
+    stream?.now();
+    read();
+  }
+});
 setInterval(changed, TICK);
-setInterval(() => { if (!document.hidden && state.connection === "open") read(); }, RELOAD_INTERVAL);
-setInterval(() => { if (isRendering()) read(); }, RENDERING_INTERVAL);
+setInterval(() => {
+  if (!document.hidden && state.connection === "open") read();
+}, RELOAD_INTERVAL);
+setInterval(() => {
+  if (isRendering()) read();
+}, RENDERING_INTERVAL);
 setInterval(signOutIfIdle, TICK);
-onTouch(() => { if (state.session && !state.signIn) api.keepAlive().catch(() => {}); });
+onTouch(() => {
+  if (state.session && !state.signIn) api.keepAlive().catch(() => {});
+});
 followAddress();
 begin();

@@ -33,22 +33,42 @@ setFieldReader((report, name) => FIELDS[name].read(report));
 export function detailsTab(report) {
   const isLocked = !isEditable(report);
   const { pricing } = report;
-  return h("div", { class: "details", key: "details" },
+  return h(
+    "div",
+    { class: "details", key: "details" },
     vehicleSection(report),
-    h("section", null,
+    h(
+      "section",
+      null,
       h("h3", null, t("details.texts")),
       one(report, "summary", isLocked, (attributes) => h("textarea", { rows: 5, maxlength: 4000, ...attributes })),
       one(report, "recommendation", isLocked, (attributes) => h("textarea", { rows: 3, maxlength: 4000, ...attributes })),
-      one(report, "mileage_km", isLocked, (attributes) => h("input", { inputmode: "numeric", maxlength: 12, ...attributes }))),
-    h("section", null,
+      one(report, "mileage_km", isLocked, (attributes) => h("input", { inputmode: "numeric", maxlength: 12, ...attributes })),
+    ),
+    h(
+      "section",
+      null,
       h("h3", null, t("details.pricing")),
       h("p", { class: "package" }, pricing.package_name),
-      h("div", { class: "fields" },
+      h(
+        "div",
+        { class: "fields" },
         one(report, "base_price", isLocked, (attributes) => h("input", { inputmode: "decimal", maxlength: 16, ...attributes })),
-        one(report, "discount_percent", isLocked, (attributes) => h("input", { inputmode: "decimal", maxlength: 8, ...attributes })),
+        one(report, "discount_percent", isLocked, (attributes) =>
+          h("input", { inputmode: "decimal", maxlength: 8, ...attributes }),
+        ),
         one(report, "discount_name", isLocked, (attributes) => h("input", { maxlength: 120, ...attributes })),
-        one(report, "payment_type", isLocked, ({ oninput, ...attributes }) => h("select", { onchange: oninput, ...attributes }, payments(pricing).map((value) => h("option", { value, key: value }, word("payment", value)))))),
-      h("p", { class: "total" }, t("details.total"), h("b", null, money(pricing.final_price, pricing.currency)))));
+        one(report, "payment_type", isLocked, ({ oninput, ...attributes }) =>
+          h(
+            "select",
+            { onchange: oninput, ...attributes },
+            payments(pricing).map((value) => h("option", { value, key: value }, word("payment", value))),
+          ),
+        ),
+      ),
+      h("p", { class: "total" }, t("details.total"), h("b", null, money(pricing.final_price, pricing.currency))),
+    ),
+  );
 }
 
 const payments = ({ payment_type: now }) => (PAYMENTS.includes(now) ? PAYMENTS : [now, ...PAYMENTS].filter(Boolean));
@@ -61,17 +81,47 @@ function one(report, name, isLocked, control) {
   const isWrong = draft.error === "number";
   const at = savedAt(report.id, name);
   const attributes = {
-    id, value: draft.value, disabled: isLocked, autocomplete: "off", "aria-describedby": `${id}-state`, "aria-invalid": isWrong ? "true" : null,
+    id,
+    value: draft.value,
+    disabled: isLocked,
+    autocomplete: "off",
+    "aria-describedby": `${id}-state`,
+    "aria-invalid": isWrong ? "true" : null,
     oninput: (event) => typeField(report.id, name, event.target.value, report, parse(event.target.value)),
   };
-  return h("div", { class: "field", key: id },
+  return h(
+    "div",
+    { class: "field", key: id },
     h("label", { for: id }, t(`details.${name}`)),
     control(attributes),
-    h("p", { class: "state", id: `${id}-state` },
-      isWrong ? h("span", { class: "error" }, icon("bad"), t("form.badNumber")) :
-      draft.error === "changed_meanwhile" ? null :
-      draft.state ? saving(draft) : at && [icon("check"), t("saving.saved", { time: time(at) })]),
-    draft.error === "changed_meanwhile" && h("div", { class: "note fair", role: "alert" }, icon("fair"),
-      h("div", null, h("p", null, t("details.meanwhile")), h("blockquote", null, saved || "—"),
-        h("div", { class: "actions" }, button(t("details.ours"), () => decide(report.id, name, true, report)), button(t("details.theirs"), () => decide(report.id, name, false, report), { kind: "quiet" })))));
+    h(
+      "p",
+      { class: "state", id: `${id}-state` },
+      isWrong
+        ? h("span", { class: "error" }, icon("bad"), t("form.badNumber"))
+        : draft.error === "changed_meanwhile"
+          ? null
+          : draft.state
+            ? saving(draft)
+            : at && [icon("check"), t("saving.saved", { time: time(at) })],
+    ),
+    draft.error === "changed_meanwhile" &&
+      h(
+        "div",
+        { class: "note fair", role: "alert" },
+        icon("fair"),
+        h(
+          "div",
+          null,
+          h("p", null, t("details.meanwhile")),
+          h("blockquote", null, saved || "—"),
+          h(
+            "div",
+            { class: "actions" },
+            button(t("details.ours"), () => decide(report.id, name, true, report)),
+            button(t("details.theirs"), () => decide(report.id, name, false, report), { kind: "quiet" }),
+          ),
+        ),
+      ),
+  );
 }

@@ -25,7 +25,11 @@ const timers = new Map();
 /** The identity of the inspector who typed the drafts. */
 let owner = null;
 
-try { ({ owner, drafts } = JSON.parse(sessionStorage.getItem(STORAGE_KEY)) ?? { owner, drafts }); } catch { /* No drafts were stored. */ }
+try {
+  ({ owner, drafts } = JSON.parse(sessionStorage.getItem(STORAGE_KEY)) ?? { owner, drafts });
+} catch {
+  /* No drafts were stored. */
+}
 
 /** Keeps the stored drafts if they are those of `who`, and deletes them otherwise. */
 export function claimDrafts(who) {
@@ -35,7 +39,11 @@ export function claimDrafts(who) {
 }
 
 function persist() {
-  try { sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ owner, drafts })); } catch { /* The drafts then last as long as the page is open. */ }
+  try {
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ owner, drafts }));
+  } catch {
+    /* The drafts then last as long as the page is open. */
+  }
   changed();
 }
 
@@ -53,7 +61,11 @@ export function forgetDrafts() {
 /** The number of a report's drafts. */
 export function unsent(id) {
   const { points, notes, fields } = drafts[id] ?? { points: {}, notes: {}, fields: {} };
-  return Object.values(points).reduce((sum, form) => sum + Object.keys(form).length, 0) + Object.keys(notes).length + Object.keys(fields).length;
+  return (
+    Object.values(points).reduce((sum, form) => sum + Object.keys(form).length, 0) +
+    Object.keys(notes).length +
+    Object.keys(fields).length
+  );
 }
 
 /** Whether there are drafts of any report. */
@@ -65,7 +77,10 @@ export const savedAt = (id, place) => saved.get(`${id}/${place}`);
 /** Runs `work` after the report's earlier requests, because each request builds on the result of the previous one. */
 export function enqueue(id, work) {
   const done = (queues.get(id) ?? Promise.resolve()).then(work);
-  queues.set(id, done.catch(() => {}));
+  queues.set(
+    id,
+    done.catch(() => {}),
+  );
   return done;
 }
 
@@ -83,13 +98,20 @@ export function storeReport(report) {
 export function shownFields(id, form, point) {
   const draft = drafts[id]?.points[form.template_code]?.[point.code];
   const isNumberTyped = draft?.change.number !== undefined;
-  return { ...savedFields(point), ...draft?.change, isNumberTyped, state: draft?.state ?? null, error: draft?.error ?? null, message: draft?.message ?? null };
+  return {
+    ...savedFields(point),
+    ...draft?.change,
+    isNumberTyped,
+    state: draft?.state ?? null,
+    error: draft?.error ?? null,
+    message: draft?.message ?? null,
+  };
 }
 
 function savedFields(point) {
   const follows = point.status_code && statusByThresholds(point.numeric_value, point.bounds) === point.status_code;
   return {
-    status: follows ? "" : point.status_code ?? "",
+    status: follows ? "" : (point.status_code ?? ""),
     number: point.numeric_value === null || point.numeric_value === undefined ? "" : String(point.numeric_value),
     note: point.note ?? "",
   };
@@ -167,7 +189,11 @@ async function sendForm(id, code, report) {
   const answers = [...sent.values()].map(({ answer }) => answer).filter(Boolean);
   const clear = [...sent].filter(([, { clear }]) => clear).map(([pointCode]) => pointCode);
   const noteSent = isNoteSent ? note.value : undefined;
-  const body = { ...(answers.length > 0 && { answers }), ...(clear.length > 0 && { clear }), ...(isNoteSent && { general_note: noteSent }) };
+  const body = {
+    ...(answers.length > 0 && { answers }),
+    ...(clear.length > 0 && { clear }),
+    ...(isNoteSent && { general_note: noteSent }),
+  };
   try {
     const after = await api.fill(id, code, body);
     const now = Date.now();
@@ -181,11 +207,17 @@ async function sendForm(id, code, report) {
     }
     storeReport(after);
   } catch (error) {
-    const places = (pointCode) => [`/answers/${answers.findIndex((answer) => answer.point_code === pointCode)}`, `/clear/${clear.indexOf(pointCode)}`];
-    const messages = new Map([...sent.keys()].map((pointCode) => [pointCode, messageAt(error, places(pointCode))]).filter(([, message]) => message));
+    const places = (pointCode) => [
+      `/answers/${answers.findIndex((answer) => answer.point_code === pointCode)}`,
+      `/clear/${clear.indexOf(pointCode)}`,
+    ];
+    const messages = new Map(
+      [...sent.keys()].map((pointCode) => [pointCode, messageAt(error, places(pointCode))]).filter(([, message]) => message),
+    );
     const isNoteInvalid = Boolean(messageAt(error, ["/general_note"]));
     const isKnown = messages.size > 0 || isNoteInvalid;
-    for (const pointCode of sent.keys()) fail(of(id).points[code]?.[pointCode], error, isKnown && !messages.has(pointCode), messages.get(pointCode));
+    for (const pointCode of sent.keys())
+      fail(of(id).points[code]?.[pointCode], error, isKnown && !messages.has(pointCode), messages.get(pointCode));
     if (isNoteSent) fail(of(id).notes[code], error, isKnown && !isNoteInvalid);
     persist();
     if (isKnown) flushSoon(id);
@@ -213,7 +245,7 @@ function fail(draft, error, isUnaffected, message = null) {
   const waits = isUnaffected || !(error instanceof Rejected) || error.code === "signed_out";
   draft.state = waits ? "unsent" : "rejected";
   draft.error = waits ? null : error.code;
-  draft.message = waits ? null : message ?? error.details?.[0]?.message ?? null;
+  draft.message = waits ? null : (message ?? error.details?.[0]?.message ?? null);
 }
 
 // The forms' notes, and the report's fields.
@@ -254,7 +286,9 @@ export function decide(id, name, isOurs, report) {
 
 /** Reads a field from a report, in the format in which it is sent. */
 let readField = () => undefined;
-export function setFieldReader(reader) { readField = reader; }
+export function setFieldReader(reader) {
+  readField = reader;
+}
 
 async function sendFields(id, report) {
   const { fields } = of(id);
@@ -293,7 +327,12 @@ async function sendFields(id, report) {
 
 function flushSoon(id, pause = PAUSE) {
   clearTimeout(timers.get(id));
-  timers.set(id, setTimeout(() => { flush(id).catch(() => {}); }, pause));
+  timers.set(
+    id,
+    setTimeout(() => {
+      flush(id).catch(() => {});
+    }, pause),
+  );
 }
 
 /**
@@ -307,7 +346,10 @@ export function flush(id) {
     let failure = null;
     const current = () => (state.report?.id === id ? state.report.data : null);
     const codes = () => new Set([...Object.keys(of(id).points), ...Object.keys(of(id).notes)]);
-    for (const work of [...[...codes()].map((code) => (report) => sendForm(id, code, report)), (report) => sendFields(id, report)]) {
+    for (const work of [
+      ...[...codes()].map((code) => (report) => sendForm(id, code, report)),
+      (report) => sendFields(id, report),
+    ]) {
       try {
         const report = current() ?? (unsent(id) > 0 ? await api.report(id) : null);
         if (report) await work(report);

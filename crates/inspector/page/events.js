@@ -19,7 +19,10 @@ export function watch(on) {
   let stream = null;
 
   const cut = () => stream?.abort();
-  const online = () => { backoff = FIRST_BACKOFF; wake(); };
+  const online = () => {
+    backoff = FIRST_BACKOFF;
+    wake();
+  };
   window.addEventListener("offline", cut);
   window.addEventListener("online", online);
 
@@ -27,19 +30,29 @@ export function watch(on) {
     while (!stopped) {
       const ended = await readStream();
       if (stopped) return;
-      if (ended === "signed_out") { stop(); on.signedOut(); return; }
+      if (ended === "signed_out") {
+        stop();
+        on.signedOut();
+        return;
+      }
       on.lost();
       // With jitter, so that the pages do not all reconnect at once after an outage.
       const pause = backoff * (0.75 + Math.random() / 2);
       backoff = Math.min(backoff * 2, MAX_BACKOFF);
-      await new Promise((resolve) => { wake = resolve; setTimeout(resolve, pause); });
+      await new Promise((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, pause);
+      });
     }
   }
 
   async function readStream() {
     stream = new AbortController();
     let silence;
-    const restartTimer = () => { clearTimeout(silence); silence = setTimeout(cut, SILENCE); };
+    const restartTimer = () => {
+      clearTimeout(silence);
+      silence = setTimeout(cut, SILENCE);
+    };
     try {
       restartTimer();
       const response = await api.events(stream.signal);
@@ -57,7 +70,10 @@ export function watch(on) {
           const { event, data } = parsed(block);
           if (event === "signed_out") return "signed_out";
           // From here on every change is reported; earlier changes are found by reloading.
-          if (event === "ready") { backoff = FIRST_BACKOFF; on.open(); }
+          if (event === "ready") {
+            backoff = FIRST_BACKOFF;
+            on.open();
+          }
           if (event === "changed") on.changed(data.report_id);
         }
       }
@@ -89,6 +105,10 @@ function parsed(block) {
     if (name) fields[name] = value;
   }
   let data = {};
-  try { data = JSON.parse(fields.data); } catch { /* The page ignores events that it does not know. */ }
+  try {
+    data = JSON.parse(fields.data);
+  } catch {
+    /* The page ignores events that it does not know. */
+  }
   return { event: fields.event, data };
 }

@@ -8,7 +8,8 @@ const locale = () => (language() === "tr" ? "tr-TR" : "en-GB");
 export const number = (value) => new Intl.NumberFormat(locale(), { maximumFractionDigits: 3 }).format(value);
 
 /** Formats a number for a field, in which it is read again: a separator of thousands could be read as that of decimals. */
-export const editable = (value) => new Intl.NumberFormat(locale(), { maximumFractionDigits: 3, useGrouping: false }).format(value);
+export const editable = (value) =>
+  new Intl.NumberFormat(locale(), { maximumFractionDigits: 3, useGrouping: false }).format(value);
 
 const UNITS = { percent: "%", "%": "%" };
 
@@ -33,7 +34,8 @@ export function money(amount, currency) {
 }
 
 /** An amount for a field: `4500.00` as `4.500,00` or `4,500.00`. */
-export const amount = (text) => new Intl.NumberFormat(locale(), { minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(Number(text));
+export const amount = (text) =>
+  new Intl.NumberFormat(locale(), { minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(Number(text));
 
 /** A whole number for a field. */
 export const whole = (value) => new Intl.NumberFormat(locale()).format(value);

@@ -31,22 +31,54 @@ export function history(report) {
 function transitions(report) {
   // An imported report has no transitions.
   if (report.transitions.length === 0) return h("p", null, t("history.opened", { time: time(report.created_at) }));
-  return h("ol", { class: "history" }, [...report.transitions].reverse().map((one) => h("li", { key: one.at },
-    h("div", null, one.from && [stage(one.from), icon("next")], stage(one.to)),
-    h("p", null, h("b", null, one.by), " · ", time(one.at)),
-    one.reason && h("blockquote", null, one.reason))));
+  return h(
+    "ol",
+    { class: "history" },
+    [...report.transitions]
+      .reverse()
+      .map((one) =>
+        h(
+          "li",
+          { key: one.at },
+          h("div", null, one.from && [stage(one.from), icon("next")], stage(one.to)),
+          h("p", null, h("b", null, one.by), " · ", time(one.at)),
+          one.reason && h("blockquote", null, one.reason),
+        ),
+      ),
+  );
 }
 
 function settled(report) {
   if (report.settled.length === 0) return null;
-  return h("section", { class: "settled", key: "settled" },
+  return h(
+    "section",
+    { class: "settled", key: "settled" },
     h("h3", null, t("undo.title")),
-    h("ul", null, report.settled.map((one) => {
-      const device = one.device_serial ?? t("banner.noSerial");
-      const values = { device, measured: time(one.measured_at), time: time(one.settled_at), who: one.settled_by ?? t("undo.onArrival") };
-      const text = t(one.is_applied ? "undo.applied" : "undo.ignored", values);
-      const isPossible = isEditable(report) || !one.is_applied;
-      return h("li", { key: one.id }, h("p", null, text),
-        isPossible && button(t("undo.do"), () => undoMeasurement(report.id, one.id), { kind: "quiet", "data-undo": one.id, "aria-description": text }));
-    })));
+    h(
+      "ul",
+      null,
+      report.settled.map((one) => {
+        const device = one.device_serial ?? t("banner.noSerial");
+        const values = {
+          device,
+          measured: time(one.measured_at),
+          time: time(one.settled_at),
+          who: one.settled_by ?? t("undo.onArrival"),
+        };
+        const text = t(one.is_applied ? "undo.applied" : "undo.ignored", values);
+        const isPossible = isEditable(report) || !one.is_applied;
+        return h(
+          "li",
+          { key: one.id },
+          h("p", null, text),
+          isPossible &&
+            button(t("undo.do"), () => undoMeasurement(report.id, one.id), {
+              kind: "quiet",
+              "data-undo": one.id,
+              "aria-description": text,
+            }),
+        );
+      }),
+    ),
+  );
 }

@@ -41,7 +41,11 @@ export function keepPlace() {
   history.replaceState({ length: state.list.items.length, scroll: window.scrollY }, "");
 }
 
-const filtersOf = ({ branch, status, search }) => ({ branch_id: branch, status, search: search.trim().length > 1 ? search.trim() : "" });
+const filtersOf = ({ branch, status, search }) => ({
+  branch_id: branch,
+  status,
+  search: search.trim().length > 1 ? search.trim() : "",
+});
 
 /** Reloads the list in its current length, or in the length that is wanted next. The old items stay until the response arrives. */
 export async function readList() {
@@ -99,46 +103,124 @@ function search(text) {
 export function listPage() {
   const { list, session } = state;
   const hasManyBranches = session.branches.length > 1;
-  return h("main", { id: "main", class: "list", tabindex: "-1" },
-    h("div", { class: "head" },
+  return h(
+    "main",
+    { id: "main", class: "list", tabindex: "-1" },
+    h(
+      "div",
+      { class: "head" },
       h("h1", null, t("list.title")),
-      h("a", { class: "button primary", href: "#/new", "aria-keyshortcuts": "Alt+N" }, icon("plus"), h("span", null, t("list.new")))),
-    h("div", { class: "filters" },
-      h("div", { class: "filter search" },
+      h(
+        "a",
+        { class: "button primary", href: "#/new", "aria-keyshortcuts": "Alt+N" },
+        icon("plus"),
+        h("span", null, t("list.new")),
+      ),
+    ),
+    h(
+      "div",
+      { class: "filters" },
+      h(
+        "div",
+        { class: "filter search" },
         h("label", { for: "search" }, t("list.search")),
-        h("input", { id: "search", type: "search", value: list.search, maxlength: 60, autocomplete: "off", spellcheck: "false", placeholder: t("list.searchHint"), oninput: (event) => search(event.target.value) })),
-      hasManyBranches && h("div", { class: "filter" },
-        h("label", { for: "branch" }, t("list.branch")),
-        h("select", { id: "branch", value: list.branch, onchange: (event) => filter({ branch: event.target.value }) },
-          h("option", { value: "" }, t("list.allBranches")),
-          session.branches.map((branch) => h("option", { value: branch.id, key: branch.id }, branch.name)))),
-      h("fieldset", { class: "filter segments" },
+        h("input", {
+          id: "search",
+          type: "search",
+          value: list.search,
+          maxlength: 60,
+          autocomplete: "off",
+          spellcheck: "false",
+          placeholder: t("list.searchHint"),
+          oninput: (event) => search(event.target.value),
+        }),
+      ),
+      hasManyBranches &&
+        h(
+          "div",
+          { class: "filter" },
+          h("label", { for: "branch" }, t("list.branch")),
+          h(
+            "select",
+            { id: "branch", value: list.branch, onchange: (event) => filter({ branch: event.target.value }) },
+            h("option", { value: "" }, t("list.allBranches")),
+            session.branches.map((branch) => h("option", { value: branch.id, key: branch.id }, branch.name)),
+          ),
+        ),
+      h(
+        "fieldset",
+        { class: "filter segments" },
         h("legend", null, t("list.status")),
-        ["", ...STATUSES].map((status) => h("label", { key: `status-${status}` },
-          h("input", { type: "radio", name: "status", value: status, checked: list.status === status, onchange: () => filter({ status }) }),
-          h("span", null, status ? word("stage", status) : t("list.all")))))),
+        ["", ...STATUSES].map((status) =>
+          h(
+            "label",
+            { key: `status-${status}` },
+            h("input", {
+              type: "radio",
+              name: "status",
+              value: status,
+              checked: list.status === status,
+              onchange: () => filter({ status }),
+            }),
+            h("span", null, status ? word("stage", status) : t("list.all")),
+          ),
+        ),
+      ),
+    ),
     list.error && list.state === "loaded" && note("fair", failure(list.error)),
-    contents(list, hasManyBranches));
+    contents(list, hasManyBranches),
+  );
 }
 
 function contents(list, hasManyBranches) {
   if (list.state === "loading") return h("p", { class: "empty", role: "status" }, t("list.loading"));
-  if (list.state === "failed") return h("div", { class: "empty" }, note("bad", failure(list.error)), button(t("again"), readList));
-  if (list.items.length === 0) return h("div", { class: "empty" }, h("p", null, list.status || list.branch || list.search ? t("list.noneOfFilter") : t("list.none")));
-  return h("div", null,
-    h("ul", { class: "reports" }, list.items.map((item) => line(item, hasManyBranches))),
-    list.next && button(list.isReadingMore ? t("list.loading") : t("list.more"), readMore, { kind: "more", "aria-disabled": list.isReadingMore ? "true" : null }));
+  if (list.state === "failed")
+    return h("div", { class: "empty" }, note("bad", failure(list.error)), button(t("again"), readList));
+  if (list.items.length === 0)
+    return h(
+      "div",
+      { class: "empty" },
+      h("p", null, list.status || list.branch || list.search ? t("list.noneOfFilter") : t("list.none")),
+    );
+  return h(
+    "div",
+    null,
+    h(
+      "ul",
+      { class: "reports" },
+      list.items.map((item) => line(item, hasManyBranches)),
+    ),
+    list.next &&
+      button(list.isReadingMore ? t("list.loading") : t("list.more"), readMore, {
+        kind: "more",
+        "aria-disabled": list.isReadingMore ? "true" : null,
+      }),
+  );
 }
 
 function line(item, hasManyBranches) {
   const branch = state.session.branches.find(({ id }) => id === item.branch_id);
-  return h("li", { key: item.id },
-    h("a", { href: `#/reports/${item.id}`, class: item.waiting > 0 ? "waits" : null },
+  return h(
+    "li",
+    { key: item.id },
+    h(
+      "a",
+      { href: `#/reports/${item.id}`, class: item.waiting > 0 ? "waits" : null },
       plate(item.plate),
-      h("span", { class: "what" }, h("b", null, item.vehicle), h("small", null, [item.report_number, hasManyBranches && branch?.name].filter(Boolean).join(" · "))),
-      h("span", { class: "signs" },
+      h(
+        "span",
+        { class: "what" },
+        h("b", null, item.vehicle),
+        h("small", null, [item.report_number, hasManyBranches && branch?.name].filter(Boolean).join(" · ")),
+      ),
+      h(
+        "span",
+        { class: "signs" },
         item.waiting > 0 && h("span", { class: "waiting" }, icon("device"), t("list.waiting", { count: item.waiting })),
-        stage(item.status)),
+        stage(item.status),
+      ),
       h("span", { class: "age" }, when(item.created_at)),
-      icon("next")));
+      icon("next"),
+    ),
+  );
 }

@@ -9,11 +9,13 @@ import { changed, closeDialog, notify, openDialog, state } from "./state.js";
 import { announce, button, dialog, failure, field, focusSoon, icon, note, spaced } from "./ui.js";
 
 /** Whether a transition needs a reason (INS-6). */
-const needsReason = (from, to) => ["REVISION_REQUESTED", "CANCEL_REQUESTED"].includes(to) || (to === "ARCHIVED" && from === "PUBLISHED");
+const needsReason = (from, to) =>
+  ["REVISION_REQUESTED", "CANCEL_REQUESTED"].includes(to) || (to === "ARCHIVED" && from === "PUBLISHED");
 
 const isBack = (report, to) => report.status === "CANCEL_REQUESTED" && to !== "CANCELLED";
 
-export const kindOf = (to) => (to === "PUBLISHED" ? "primary" : ["CANCELLED", "CANCEL_REQUESTED", "DISCARDED"].includes(to) ? "danger" : "");
+export const kindOf = (to) =>
+  to === "PUBLISHED" ? "primary" : ["CANCELLED", "CANCEL_REQUESTED", "DISCARDED"].includes(to) ? "danger" : "";
 
 /** The button's label. The way back from a requested cancellation is not called a publication. */
 export const label = (report, to) => (isBack(report, to) ? t("move.back", { stage: word("stage", to) }) : word("move", to));
@@ -39,24 +41,55 @@ export function moveDialog() {
   const isNeeded = needsReason(report.status, to);
   const isPublishing = to === "PUBLISHED" && report.status !== "CANCEL_REQUESTED";
   const isBlocked = isPublishing && (missing(report).length > 0 || progress(report).inspected === 0);
-  const type = (event) => { Object.assign(state.dialog, { reason: event.target.value, error: null }); changed(); };
-  return dialog("move", label(report, to), closeDialog,
-    h("form", { novalidate: true, onsubmit: (event) => { event.preventDefault(); move(); } },
+  const type = (event) => {
+    Object.assign(state.dialog, { reason: event.target.value, error: null });
+    changed();
+  };
+  return dialog(
+    "move",
+    label(report, to),
+    closeDialog,
+    h(
+      "form",
+      {
+        novalidate: true,
+        onsubmit: (event) => {
+          event.preventDefault();
+          move();
+        },
+      },
       subject(report),
       h("p", null, lead(report, to)),
       isPublishing && [required(report), !isBlocked && lacking(report)],
-      isNeeded && field("reason", t("move.reason"), h("textarea", { rows: 3, maxlength: 1000, value: reason, oninput: type }), { error }),
+      isNeeded &&
+        field("reason", t("move.reason"), h("textarea", { rows: 3, maxlength: 1000, value: reason, oninput: type }), { error }),
       !isNeeded && error && note("bad", error),
-      h("div", { class: "actions" },
-        !isBlocked && h("button", { type: "submit", class: `big ${kindOf(to) || "primary"}`, "aria-disabled": isSending ? "true" : null },
-          h("span", null, isSending ? t("move.sending") : label(report, to))),
-        button(t("cancel"), closeDialog, { kind: "big quiet" }))));
+      h(
+        "div",
+        { class: "actions" },
+        !isBlocked &&
+          h(
+            "button",
+            { type: "submit", class: `big ${kindOf(to) || "primary"}`, "aria-disabled": isSending ? "true" : null },
+            h("span", null, isSending ? t("move.sending") : label(report, to)),
+          ),
+        button(t("cancel"), closeDialog, { kind: "big quiet" }),
+      ),
+    ),
+  );
 }
 
 /** Names the car, so that nobody confirms for another one. */
 function subject(report) {
   const branch = state.session.branches.find(({ id }) => id === report.branch_id);
-  return h("p", { class: "subject" }, h("b", null, spaced(report.plate)), " · ", report.report_number, branch && ` · ${branch.name}`);
+  return h(
+    "p",
+    { class: "subject" },
+    h("b", null, spaced(report.plate)),
+    " · ",
+    report.report_number,
+    branch && ` · ${branch.name}`,
+  );
 }
 
 function lead(report, to) {
@@ -71,11 +104,28 @@ function required(report) {
   const points = missing(report);
   if (points.length === 0) return inspected === 0 && note("bad", t("move.nothing"));
   const shown = points.slice(0, 20);
-  return h("div", { class: "note bad required", role: "alert" }, icon("bad"), h("div", null,
-    h("p", null, t("move.required", { count: points.length })),
-    h("ul", null, shown.map(([form, point]) => h("li", { key: `${form.template_code}-${point.code}` },
-      h("a", { href: `#/reports/${report.id}/${form.template_code}/${point.code}` }, `${form.name}: ${point.name}`)))),
-    points.length > shown.length && h("p", null, t("move.more", { count: points.length - shown.length }))));
+  return h(
+    "div",
+    { class: "note bad required", role: "alert" },
+    icon("bad"),
+    h(
+      "div",
+      null,
+      h("p", null, t("move.required", { count: points.length })),
+      h(
+        "ul",
+        null,
+        shown.map(([form, point]) =>
+          h(
+            "li",
+            { key: `${form.template_code}-${point.code}` },
+            h("a", { href: `#/reports/${report.id}/${form.template_code}/${point.code}` }, `${form.name}: ${point.name}`),
+          ),
+        ),
+      ),
+      points.length > shown.length && h("p", null, t("move.more", { count: points.length - shown.length })),
+    ),
+  );
 }
 
 /** Lists what else may have been forgotten. */
@@ -87,8 +137,24 @@ function lacking(report) {
     report.photos.length === 0 && t("move.noPhotos"),
     !report.summary.trim() && t("move.noSummary"),
   ].filter(Boolean);
-  return lines.length > 0 && h("div", { class: "note fair" }, icon("fair"),
-    h("div", null, h("p", null, t("move.lacking")), h("ul", null, lines.map((line) => h("li", null, line)))));
+  return (
+    lines.length > 0 &&
+    h(
+      "div",
+      { class: "note fair" },
+      icon("fair"),
+      h(
+        "div",
+        null,
+        h("p", null, t("move.lacking")),
+        h(
+          "ul",
+          null,
+          lines.map((line) => h("li", null, line)),
+        ),
+      ),
+    )
+  );
 }
 
 /** Sends the transition, unless the dialog was closed while the report's drafts were sent. */
@@ -114,8 +180,10 @@ async function move() {
     if (moved) done(moved, transition);
   } catch (error) {
     transition.isSending = false;
-    transition.error = error instanceof Rejected ? failure(error) : error.constructor === Error ? error.message : t("failed.unreachable");
-    const isOutdated = error instanceof Rejected && ["changed_meanwhile", "transition_rejected", "report_incomplete"].includes(error.code);
+    transition.error =
+      error instanceof Rejected ? failure(error) : error.constructor === Error ? error.message : t("failed.unreachable");
+    const isOutdated =
+      error instanceof Rejected && ["changed_meanwhile", "transition_rejected", "report_incomplete"].includes(error.code);
     if (isOutdated) await api.report(id).then(storeReport, () => {});
   }
   changed();

@@ -4,12 +4,24 @@ import { api, Rejected, Unreachable } from "./api.js";
 import { h } from "./dom.js";
 import { t, word } from "./i18n.js";
 import { readAmount, readWhole } from "./numbers.js";
-import { changed, state } from "./state.js";
+import { changed, notify, state } from "./state.js";
 import { announce, button, failure, field, focusSoon, icon, note, when } from "./ui.js";
 import { emptyVehicle, needed, readVehicle, textField, vehicleFields } from "./vehicle.js";
 
 const STORAGE_KEY = "inspector.last";
-const empty = () => ({ branch_id: "", plate: "", package_name: "", base_price: "", mileage_km: "", vehicle: null, errors: {}, error: null, alreadyOpen: null, isSending: false });
+const empty = () => ({
+  branch_id: "",
+  plate: "",
+  package_name: "",
+  base_price: "",
+  mileage_km: "",
+  vehicle: null,
+  isOtherVehicle: false,
+  errors: {},
+  error: null,
+  alreadyOpen: null,
+  isSending: false,
+});
 let form = empty();
 /** The last request and its report ID. The same ID in a retry prevents a second report. */
 let attempt = { request: null, id: null };
@@ -19,15 +31,24 @@ function uuid() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
   bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return [...bytes]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 /** Clears the form. */
-export function forgetOpening() { form = empty(); }
+export function forgetOpening() {
+  form = empty();
+}
 
 /** The branch, package and price of the last report, to start with. */
 function remembered() {
-  try { return JSON.parse(localStorage.getItem(STORAGE_KEY)) ?? {}; } catch { return {}; }
+  try {
+    return JSON.parse(localStorage.getItem(STORAGE_KEY)) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** Resets the form unless something was typed. */
@@ -67,9 +88,18 @@ async function submit(event, isEvenIfOpen = false) {
     const text = JSON.stringify(body);
     if (attempt.request !== text) attempt = { request: text, id: uuid() };
     const report = await api.open({ id: attempt.id, ...body });
-    try { localStorage.setItem(STORAGE_KEY, JSON.stringify({ branch_id: body.branch_id, package_name: form.package_name, base_price: form.base_price })); } catch { /* Nothing is remembered. */ }
+    try {
+      localStorage.setItem(
+        STORAGE_KEY,
+        JSON.stringify({ branch_id: body.branch_id, package_name: form.package_name, base_price: form.base_price }),
+      );
+    } catch {
+      /* Nothing is remembered. */
+    }
     form = empty();
     state.report = { id: report.id, state: "loaded", data: report };
+    // Following the address removes the notices, so this one comes afterwards.
+    if (!body.vehicle) window.addEventListener("hashchange", () => confirmVehicle(report), { once: true });
     location.hash = `#/reports/${report.id}`;
   } catch (error) {
     form.isSending = false;
@@ -110,11 +140,50 @@ async function showOpenReports() {
 }
 
 function alreadyOpen() {
-  return h("div", { class: "note fair", id: "already", key: "already" }, icon("fair"), h("div", null,
-    h("p", null, t("open.already")),
-    h("ul", null, form.alreadyOpen.map(({ id, report_number: number, status, created_at: at }) =>
-      h("li", { key: id }, h("a", { href: `#/reports/${id}` }, number), " ", word("stage", status), " · ", when(at)))),
-    button(t("open.evenIfOpen"), (event) => submit(event, true), { kind: "quiet" })));
+  return h(
+    "div",
+    { class: "note fair", id: "already", key: "already" },
+    icon("fair"),
+    h(
+      "div",
+      null,
+      h("p", null, t("open.already")),
+      h(
+        "ul",
+        null,
+        form.alreadyOpen.map(({ id, report_number: number, status, created_at: at }) =>
+          h("li", { key: id }, h("a", { href: `#/reports/${id}` }, number), " ", word("stage", status), " · ", when(at)),
+        ),
+      ),
+      button(t("open.evenIfOpen"), (event) => submit(event, true), { kind: "quiet" }),
+    ),
+  );
+}
+
+/** Enters another vehicle than the one that is known for the plate. */
+function otherVehicle() {
+  Object.assign(form, { vehicle: emptyVehicle(), isOtherVehicle: true });
+  focusSoon("#vin");
+  changed();
+}
+
+function sameVehicle() {
+  Object.assign(form, { vehicle: null, isOtherVehicle: false });
+  focusSoon("#other-vehicle");
+  changed();
+}
+
+/** Names the known vehicle of the plate, because the plate may be on another one by now. */
+function confirmVehicle({ id, vehicle }) {
+  const { brand, model, year, vin } = vehicle;
+  const text = t("open.confirm", { vehicle: `${brand} ${model} ${year}`, vin });
+  notify("fair", text, {
+    text: t("vehicle.correct"),
+    run: () => {
+      location.hash = `#/reports/${id}/details`;
+    },
+  });
+  announce(text);
 }
 
 function focusFirstError() {
@@ -131,24 +200,69 @@ const input = (name, of, attributes) => textField(name, of, form.errors, attribu
 
 export function openPage() {
   const { branches } = state.session;
-  return h("main", { id: "main", class: "open", tabindex: "-1" },
+  return h(
+    "main",
+    { id: "main", class: "open", tabindex: "-1" },
     h("a", { class: "back", href: "#/" }, icon("back"), t("back")),
     h("h1", null, t("open.title")),
-    h("form", { novalidate: true, onsubmit: submit },
-      h("div", { class: "fields" },
-        input("plate", form, { class: "as-plate", maxlength: 20, autocapitalize: "characters", spellcheck: "false", placeholder: "34 ABC 123" }),
-        branches.length > 1 && field("branch_id", t("open.branch_id"), h("select", { value: form.branch_id, onchange: (event) => { form.branch_id = event.target.value; changed(); } },
-          branches.map((branch) => h("option", { value: branch.id, key: branch.id }, `${branch.name} (${branch.code})`))), { error: form.errors.branch_id }),
+    h(
+      "form",
+      { novalidate: true, onsubmit: submit },
+      h(
+        "div",
+        { class: "fields" },
+        input("plate", form, {
+          class: "as-plate",
+          maxlength: 20,
+          autocapitalize: "characters",
+          spellcheck: "false",
+          placeholder: "34 ABC 123",
+        }),
+        branches.length > 1 &&
+          field(
+            "branch_id",
+            t("open.branch_id"),
+            h(
+              "select",
+              {
+                value: form.branch_id,
+                onchange: (event) => {
+                  form.branch_id = event.target.value;
+                  changed();
+                },
+              },
+              branches.map((branch) => h("option", { value: branch.id, key: branch.id }, `${branch.name} (${branch.code})`)),
+            ),
+            { error: form.errors.branch_id },
+          ),
         input("mileage_km", form, { inputmode: "numeric", maxlength: 12, hint: t("open.mileageHint") }),
         input("package_name", form, { maxlength: 120 }),
-        input("base_price", form, { inputmode: "decimal", maxlength: 16, hint: t("open.priceHint") })),
-      form.vehicle && h("fieldset", { class: "vehicle", key: "vehicle" },
-        h("legend", null, t("open.vehicle")),
-        note("fair", t("open.unknownVehicle")),
-        vehicleFields(form.vehicle, form.errors)),
+        input("base_price", form, { inputmode: "decimal", maxlength: 16, hint: t("open.priceHint") }),
+      ),
+      form.vehicle
+        ? h(
+            "fieldset",
+            { class: "vehicle", key: "vehicle" },
+            h("legend", null, t("open.vehicle")),
+            form.isOtherVehicle
+              ? button(t("open.sameVehicle"), sameVehicle, { kind: "quiet" })
+              : note("fair", t("open.unknownVehicle")),
+            vehicleFields(form.vehicle, form.errors),
+          )
+        : h("p", { key: "other" }, button(t("open.otherVehicle"), otherVehicle, { kind: "quiet", id: "other-vehicle" })),
       form.alreadyOpen && alreadyOpen(),
       form.error && note("bad", form.error),
-      h("div", { class: "actions" },
-        h("button", { type: "submit", class: "primary", "aria-disabled": form.isSending ? "true" : null }, icon("check"), h("span", null, form.isSending ? t("open.sending") : t("open.do"))),
-        button(t("cancel"), leave, { kind: "quiet" }))));
+      h(
+        "div",
+        { class: "actions" },
+        h(
+          "button",
+          { type: "submit", class: "primary", "aria-disabled": form.isSending ? "true" : null },
+          icon("check"),
+          h("span", null, form.isSending ? t("open.sending") : t("open.do")),
+        ),
+        button(t("cancel"), leave, { kind: "quiet" }),
+      ),
+    ),
+  );
 }

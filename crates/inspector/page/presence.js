@@ -19,7 +19,11 @@ export function markPresent() {
 /** Whether neither this tab nor another one of this browser has had input for the idle limit. */
 export function isIdle() {
   let elsewhere = 0;
-  try { elsewhere = Number(localStorage.getItem(STORAGE_KEY)); } catch { /* The browser allows no storage. */ }
+  try {
+    elsewhere = Number(localStorage.getItem(STORAGE_KEY));
+  } catch {
+    /* The browser allows no storage. */
+  }
   return Date.now() - Math.max(touched, elsewhere) >= IDLE_LIMIT;
 }
 
@@ -29,7 +33,11 @@ export function onTouch(listener) {
     touched = Date.now();
     if (touched - reported < REPORT_INTERVAL) return;
     reported = touched;
-    try { localStorage.setItem(STORAGE_KEY, String(touched)); } catch { /* Each tab then has its own idle time. */ }
+    try {
+      localStorage.setItem(STORAGE_KEY, String(touched));
+    } catch {
+      /* Each tab then has its own idle time. */
+    }
     listener();
   };
   for (const kind of ["pointerdown", "keydown", "wheel", "touchstart"]) window.addEventListener(kind, touch, { passive: true });

@@ -34,7 +34,9 @@ async function scaled(file) {
     canvas.width = Math.round(width * Math.min(share, 1));
     canvas.height = Math.round(height * Math.min(share, 1));
     canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-    const blob = await new Promise((resolve) => { canvas.toBlob(resolve, "image/jpeg", QUALITY); });
+    const blob = await new Promise((resolve) => {
+      canvas.toBlob(resolve, "image/jpeg", QUALITY);
+    });
     return blob && new File([blob], file.name, { type: "image/jpeg" });
   } catch {
     return null;

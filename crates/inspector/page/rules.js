@@ -1,40 +1,43 @@
-// Rules that the page applies to the service's data, without asking the service.
+// Rules that the page applies to the service's data, without asking the service. The statuses of points, their severities and the
+// kinds of photos come from the organization's templates.
 
-export const GOOD = "GOOD";
-export const BORDERLINE = "BORDERLINE";
-export const OUT_OF_LIMIT = "OUT_OF_LIMIT";
+/** The statuses that thresholds determine (MEA-12). */
+const [GOOD, BORDERLINE, OUT_OF_LIMIT] = ["GOOD", "BORDERLINE", "OUT_OF_LIMIT"];
 
-const within = (value, min, max) => (min !== null || max !== null) && (min === null || value >= min) && (max === null || value <= max);
+const within = (value, min, max) =>
+  (min !== null || max !== null) && (min === null || value >= min) && (max === null || value <= max);
 
-/** The status of a number by its thresholds (MEA-12); `null` without thresholds or without a number. */
+/** The code of a number's status by its thresholds; `null` without thresholds or without a number. */
 export function statusByThresholds(value, bounds) {
   if (!bounds || value === null || value === undefined) return null;
   if (within(value, bounds.good_min, bounds.good_max)) return GOOD;
   return within(value, bounds.borderline_min, bounds.borderline_max) ? BORDERLINE : OUT_OF_LIMIT;
 }
 
-/** The severity of a status: `good`, `fair` or `bad`. It determines the color and the icon. */
-export function severity(status) {
-  if (["ORIGINAL", GOOD].includes(status)) return "good";
-  if (["REPLACED", "FAULTY", "BROKEN", OUT_OF_LIMIT].includes(status)) return "bad";
-  return "fair";
+/**
+ * The status of an answer of a form, or of a computed value: that of the form's template, or for a code that it does not have (an
+ * imported one) that of the answer; `null` without a status.
+ */
+export function statusOf(form, { status_code: code, status_label: label, severity }) {
+  if (!code) return null;
+  const known = form.statuses.find((status) => status.code === code);
+  return known ? { ...known, severity: severity ?? known.severity } : { code, label: label ?? code, severity };
 }
 
-const MEASURED = [GOOD, BORDERLINE, OUT_OF_LIMIT];
-const PAINT = ["ORIGINAL", "LOCAL_PAINT", "PAINTED", "REPLACED"];
-const CONDITION = [GOOD, "WORN", "LOOSE", "LEAKING", "CORRODED", "MISSING", "FAULTY", "BROKEN"];
-
-/** The statuses that a form's points offer, in groups; the most likely group comes first. */
-export function offered(form) {
-  if (form.is_test_line) return [MEASURED];
-  const isPaint = form.points.some((point) => point.unit === "µm" || PAINT.includes(point.status_code));
-  return isPaint ? [PAINT, CONDITION] : [CONDITION, PAINT];
+/** The tone of a status, which determines its color and its icon: `good`, `fair`, `bad`, or `none` without a status. */
+export function tone(status) {
+  if (!status) return "none";
+  return { NONE: "good", HIGH: "bad" }[status.severity] ?? "fair";
 }
 
-/** The statuses of a form that are most often chosen, which have buttons; the others are in a list. */
-export function common(form) {
-  const [likely] = offered(form);
-  return likely === CONDITION ? [GOOD, "WORN", "LEAKING", "FAULTY"] : likely;
+/** The most buttons of a form whose template marks no status as common. */
+const MOST_BUTTONS = 4;
+
+/** A form's statuses: those that are shown as buttons, and those in a list. */
+export function offered({ statuses }) {
+  const common = statuses.filter((status) => status.is_common);
+  const buttons = common.length > 0 ? common : statuses.slice(0, MOST_BUTTONS);
+  return [buttons, statuses.filter((status) => !buttons.includes(status))];
 }
 
 /** Whether a report's content can be edited. */
@@ -53,4 +56,7 @@ export function progress(report) {
 }
 
 /** The required points without an answer, each with its form. The report cannot be published without them. */
-export const missing = (report) => report.forms.flatMap((form) => form.points.filter((point) => point.is_required && !point.status_code).map((point) => [form, point]));
+export function missing(report) {
+  const isMissing = (point) => point.is_required && !point.status_code;
+  return report.forms.flatMap((form) => form.points.filter(isMissing).map((point) => [form, point]));
+}

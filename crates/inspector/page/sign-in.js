@@ -35,24 +35,71 @@ async function submit(event, done) {
 }
 
 function fields(done) {
-  return h("form", { class: "sign-in", novalidate: true, onsubmit: (event) => submit(event, done) },
-    field("token", t("signIn.token"), h("input", {
-      type: form.isShown ? "text" : "password", class: "token", value: form.token, autocomplete: "off", autocapitalize: "off", spellcheck: "false",
-      placeholder: "insp_…", maxlength: 128, autofocus: true, oninput: (event) => { form.token = event.target.value; form.error = null; changed(); },
-    }), { error: form.error, hint: t("signIn.hint") }),
-    h("label", { class: "choice" }, h("input", { type: "checkbox", checked: form.isShown, onchange: (event) => { form.isShown = event.target.checked; changed(); } }), t("signIn.show")),
-    h("button", { type: "submit", class: "primary", "aria-disabled": form.isSending ? "true" : null }, icon("key"), h("span", null, form.isSending ? t("signIn.sending") : t("signIn.do"))));
+  return h(
+    "form",
+    { class: "sign-in", novalidate: true, onsubmit: (event) => submit(event, done) },
+    field(
+      "token",
+      t("signIn.token"),
+      h("input", {
+        type: form.isShown ? "text" : "password",
+        class: "token",
+        value: form.token,
+        autocomplete: "off",
+        autocapitalize: "off",
+        spellcheck: "false",
+        placeholder: "insp_…",
+        maxlength: 128,
+        autofocus: true,
+        oninput: (event) => {
+          form.token = event.target.value;
+          form.error = null;
+          changed();
+        },
+      }),
+      { error: form.error, hint: t("signIn.hint") },
+    ),
+    h(
+      "label",
+      { class: "choice" },
+      h("input", {
+        type: "checkbox",
+        checked: form.isShown,
+        onchange: (event) => {
+          form.isShown = event.target.checked;
+          changed();
+        },
+      }),
+      t("signIn.show"),
+    ),
+    h(
+      "button",
+      { type: "submit", class: "primary", "aria-disabled": form.isSending ? "true" : null },
+      icon("key"),
+      h("span", null, form.isSending ? t("signIn.sending") : t("signIn.do")),
+    ),
+  );
 }
 
 /** The sign-in page. */
 export function signInPage(done) {
-  return h("main", { id: "main", class: "door", tabindex: "-1" },
+  return h(
+    "main",
+    { id: "main", class: "door", tabindex: "-1" },
     h("h1", null, t("signIn.title")),
     h("p", null, state.signIn === "left" ? t("signIn.left") : t("signIn.lead")),
-    fields(done));
+    fields(done),
+  );
 }
 
 /** The sign-in dialog over the page, which continues afterwards. */
 export function signInAgain(done, leave) {
-  return dialog("again", t("signIn.again"), null, h("p", null, t("signIn.againLead", { name: state.session.inspector })), fields(done), button(t("signIn.leave"), leave, { kind: "quiet" }));
+  return dialog(
+    "again",
+    t("signIn.again"),
+    null,
+    h("p", null, t("signIn.againLead", { name: state.session.inspector })),
+    fields(done),
+    button(t("signIn.leave"), leave, { kind: "quiet" }),
+  );
 }

@@ -22,13 +22,18 @@ let listener = () => {};
 let isScheduled = false;
 
 /** Sets the function that renders the page. */
-export function onChange(render) { listener = render; }
+export function onChange(render) {
+  listener = render;
+}
 
 /** Schedules a rendering. Several changes in a row cause one rendering. */
 export function changed() {
   if (isScheduled) return;
   isScheduled = true;
-  queueMicrotask(() => { isScheduled = false; listener(); });
+  queueMicrotask(() => {
+    isScheduled = false;
+    listener();
+  });
 }
 
 let last = 0;

@@ -39,25 +39,90 @@ export function readVehicle(typed, errors) {
 
 /** A text field of a form, which keeps its values in `of` and its errors in `errors`. */
 export function textField(name, of, errors, attributes = {}) {
-  const oninput = (event) => { of[name] = event.target.value; delete errors[name]; changed(); };
-  return field(name, t(`open.${name}`), h("input", { value: of[name], autocomplete: "off", oninput, ...attributes }), { error: errors[name], hint: attributes.hint });
+  const oninput = (event) => {
+    of[name] = event.target.value;
+    delete errors[name];
+    changed();
+  };
+  return field(name, t(`open.${name}`), h("input", { value: of[name], autocomplete: "off", oninput, ...attributes }), {
+    error: errors[name],
+    hint: attributes.hint,
+  });
 }
 
 function choice(name, of, errors) {
-  const onchange = (event) => { of[name] = event.target.value; delete errors[name]; changed(); };
-  const options = [h("option", { value: "", key: "" }, t("open.choose")), WORDS[name].map((value) => h("option", { value, key: value }, t(`vehicle.${name}.${value}`)))];
+  const onchange = (event) => {
+    of[name] = event.target.value;
+    delete errors[name];
+    changed();
+  };
+  const options = [
+    h("option", { value: "", key: "" }, t("open.choose")),
+    WORDS[name].map((value) => h("option", { value, key: value }, t(`vehicle.${name}.${value}`))),
+  ];
   return field(name, t(`open.${name}`), h("select", { value: of[name], onchange }, options), { error: errors[name] });
 }
 
+const VIN = /[A-HJ-NPR-Z0-9]{17}/;
+
+/** A button that reads the VIN from a photo of its barcode, in browsers that can. */
+function vinScanner(of, errors) {
+  if (!("BarcodeDetector" in window)) return null;
+  const read = async (event) => {
+    const [file] = event.target.files;
+    event.target.value = "";
+    const found = file
+      ? await createImageBitmap(file)
+          .then((bitmap) => new BarcodeDetector().detect(bitmap))
+          .catch(() => [])
+      : [];
+    const vin = found.map(({ rawValue }) => VIN.exec(rawValue.toUpperCase())?.[0]).find(Boolean);
+    if (vin) {
+      of.vin = vin;
+      delete errors.vin;
+      announce(t("vin.read", { vin }));
+    } else {
+      errors.vin = t("vin.none");
+    }
+    focusSoon("#vin");
+    changed();
+  };
+  return h(
+    "div",
+    { class: "field scanner", key: "scan" },
+    button(t("vin.scan"), () => document.getElementById("scan").click(), { sign: "scan" }),
+    h("input", {
+      id: "scan",
+      type: "file",
+      class: "unseen",
+      accept: "image/*",
+      capture: "environment",
+      tabindex: "-1",
+      "aria-label": t("vin.scan"),
+      onchange: read,
+    }),
+  );
+}
+
 export function vehicleFields(of, errors) {
-  return h("div", { class: "fields" },
-    textField("vin", of, errors, { maxlength: 17, autocapitalize: "characters", spellcheck: "false", class: "mono", hint: t("open.vinHint") }),
+  return h(
+    "div",
+    { class: "fields" },
+    vinScanner(of, errors),
+    textField("vin", of, errors, {
+      maxlength: 17,
+      autocapitalize: "characters",
+      spellcheck: "false",
+      class: "mono",
+      hint: t("open.vinHint"),
+    }),
     textField("brand", of, errors, { maxlength: 60 }),
     textField("model", of, errors, { maxlength: 60 }),
     textField("year", of, errors, { inputmode: "numeric", maxlength: 4 }),
     textField("color", of, errors, { maxlength: 30 }),
     Object.keys(WORDS).map((name) => choice(name, of, errors)),
-    textField("factory_power_hp", of, errors, { inputmode: "decimal", maxlength: 8, hint: t("open.powerHint") }));
+    textField("factory_power_hp", of, errors, { inputmode: "decimal", maxlength: 8, hint: t("open.powerHint") }),
+  );
 }
 
 /** The correction that is being typed: `{ report, typed, errors, isSending }`, or `null`. */
@@ -90,7 +155,9 @@ async function send(event) {
   sent.isSending = true;
   changed();
   try {
-    storeReport(await enqueue(sent.report, () => api.correctVehicle(sent.report, { version: state.report.data.version, vehicle })));
+    storeReport(
+      await enqueue(sent.report, () => api.correctVehicle(sent.report, { version: state.report.data.version, vehicle })),
+    );
     if (correction === sent) end();
     announce(t("vehicle.corrected"));
     notify("good", t("vehicle.corrected"));
@@ -109,18 +176,34 @@ async function send(event) {
 export function vehicleSection(report) {
   const { vehicle } = report;
   if (correction?.report === report.id && isEditable(report)) {
-    return h("section", { class: "vehicle", key: "vehicle" },
+    return h(
+      "section",
+      { class: "vehicle", key: "vehicle" },
       h("h3", null, t("open.vehicle")),
-      h("form", { novalidate: true, onsubmit: send },
+      h(
+        "form",
+        { novalidate: true, onsubmit: send },
         vehicleFields(correction.typed, correction.errors),
-        h("div", { class: "actions" },
-          h("button", { type: "submit", class: "primary", "aria-disabled": correction.isSending ? "true" : null }, h("span", null, t("vehicle.save"))),
-          button(t("cancel"), end, { kind: "quiet" }))));
+        h(
+          "div",
+          { class: "actions" },
+          h(
+            "button",
+            { type: "submit", class: "primary", "aria-disabled": correction.isSending ? "true" : null },
+            h("span", null, t("vehicle.save")),
+          ),
+          button(t("cancel"), end, { kind: "quiet" }),
+        ),
+      ),
+    );
   }
   const words = Object.keys(WORDS).map((name) => t(`vehicle.${name}.${vehicle[name]}`));
-  return h("section", { class: "vehicle", key: "vehicle" },
+  return h(
+    "section",
+    { class: "vehicle", key: "vehicle" },
     h("h3", null, t("open.vehicle")),
     h("p", null, [vehicle.brand, vehicle.model, vehicle.year, vehicle.color, ...words].join(" · ")),
     h("p", { class: "mono" }, vehicle.vin),
-    isEditable(report) && button(t("vehicle.correct"), () => begin(report), { kind: "quiet", id: "correct-vehicle" }));
+    isEditable(report) && button(t("vehicle.correct"), () => begin(report), { kind: "quiet", id: "correct-vehicle" }),
+  );
 }

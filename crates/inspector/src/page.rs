@@ -29,7 +29,7 @@ static PAGES: LazyLock<Pages> = LazyLock::new(|| {
                 false => Caching::Revalidate,
             },
             body: Bytes::from_static(file.bytes),
-            gzip: Some(Bytes::from_static(file.gzip)),
+            gzip: Some(Bytes::from_static(file.gzip)).filter(|gzip| !gzip.is_empty()),
         };
         pages.add(&format!("{FOLDER}{}", file.path), page);
     }

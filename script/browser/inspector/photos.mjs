@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { axe, screenshot } from "../browser.mjs";
-import { announced, ask, codes, openDraft, reports, url, visit } from "./setup.mjs";
+import { announced, ask, codes, openDraft, reports, TABLET, url, visit } from "./setup.mjs";
 
 test("photos are uploaded with their captions and reordered with the keyboard", async () => {
   const { page, errors, close } = await visit();
@@ -70,6 +70,58 @@ test("chosen photos survive a reload, and an empty or truncated file shows its r
   await page.locator(".gallery li").first().waitFor();
   await queue.filter({ hasText: "half.jpg" }).locator(".error", { hasText: "eksik kopyalanmış" }).waitFor();
   assert.equal(await page.locator(".gallery li").count(), 1);
+  await close();
+});
+
+test("the expected photos are listed, and lines around damage are drawn on a photo before it is sent", async () => {
+  const { page, errors, close } = await visit({ viewport: TABLET });
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/photos`);
+  const exterior = page.locator('.expected [data-kind="EXTERIOR"]');
+  assert.equal((await exterior.innerText()).trim(), "Dış görünüm: 0/4");
+  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.locator('.expected [data-kind="ENGINE"]').click()]);
+  await chooser.setFiles([{ name: "engine.png", mimeType: "image/png", buffer: await page.screenshot() }]);
+  const chosen = page.locator(".to-send li");
+  await chosen.waitFor();
+  assert.equal(await chosen.getByLabel("Fotoğraf türü").inputValue(), "ENGINE");
+  await page.locator('.expected .enough[data-kind="ENGINE"]').waitFor();
+
+  await chosen.getByRole("button", { name: "İşaretle: engine.png" }).click();
+  const canvas = page.locator("dialog.mark canvas");
+  await page.waitForFunction(() => document.querySelector("dialog.mark canvas").width > 300);
+  const { x, y, width, height } = await canvas.boundingBox();
+  const red = () => canvas.evaluate((node) => {
+    // A copy, because Chromium warns about a canvas that is read repeatedly.
+    const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    pixel.drawImage(node, node.width / 2, node.height / 2, 1, 1, 0, 0, 1, 1);
+    const { data } = pixel.getImageData(0, 0, 1, 1);
+    return data[0] > 200 && data[1] < 80 && data[2] < 80;
+  });
+  assert.equal(await red(), false);
+  await page.mouse.move(x + width / 4, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.75, y + height / 2, { steps: 8 });
+  await page.mouse.up();
+  assert.equal(await red(), true);
+  assert.deepEqual(await axe(page), []);
+  await screenshot(page, "mark");
+  await page.getByRole("button", { name: "Kaydet", exact: true }).click();
+  await canvas.waitFor({ state: "detached" });
+  await page.locator("#send").click();
+  await page.locator(".gallery li").waitFor();
+  // The stored photo has the line.
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  assert.deepEqual(data.photos.map(({ kind }) => kind), ["ENGINE"]);
+  const stored = await page.request.get(data.photos[0].url);
+  const isRed = await page.evaluate(async (bytes) => {
+    const bitmap = await createImageBitmap(new Blob([new Uint8Array(bytes)], { type: "image/jpeg" }));
+    const node = Object.assign(document.createElement("canvas"), { width: bitmap.width, height: bitmap.height });
+    node.getContext("2d").drawImage(bitmap, 0, 0);
+    const { data } = node.getContext("2d").getImageData(node.width / 2, node.height / 2, 1, 1);
+    return data[0] > 180 && data[1] < 100 && data[2] < 100;
+  }, [...await stored.body()]);
+  assert.ok(isRed);
+  assert.deepEqual(errors, []);
   await close();
 });
 

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { axe } from "../browser.mjs";
-import { apply, ask, banner, device, inspector, measure, numberOf, openDraft, reports, url, visit, visitReport } from "./setup.mjs";
+import { axe, screenshot } from "../browser.mjs";
+import { apply, ask, banner, device, inspector, measure, numberOf, openDraft, reports, TABLET, url, visit, visitReport } from "./setup.mjs";
 
 test("typed text survives a reload", async () => {
   const report = reports.pop();
@@ -130,6 +130,55 @@ test("a form's note is saved alone, and answers are cleared and written again", 
   await close();
 });
 
+test("a panel gets its status from the drawing of the car, and its earlier value is shown", async () => {
+  for (const [language, painted, replaced, earlier] of [["tr", "Boyalı", "Değişen", /1 önceki değer/], ["en", "Painted", "Replaced", /1 earlier value/]]) {
+    const { page, errors, close } = await visit({ language, viewport: TABLET });
+    const report = await openDraft(page);
+    await page.goto(`${url}#/reports/${report.id}/BODY_PAINT`);
+    const panel = page.locator('.panel[data-place="DOOR_FRONT_RIGHT"]');
+    const saved = () => page.waitForResponse((response) => response.request().method() === "PUT" && response.ok());
+    await panel.locator("path").click();
+    const chosen = page.locator(".chosen-panel");
+    for (const status of [painted, replaced]) await Promise.all([saved(), chosen.getByRole("radio", { name: status, exact: true }).check()]);
+    await page.locator('.panel.bad[data-place="DOOR_FRONT_RIGHT"]').waitFor();
+    assert.equal(await panel.locator("text").textContent(), replaced[0]);
+    const row = page.locator("#BODY_PAINT-DOOR_FRONT_RIGHT");
+    await row.locator(".status", { hasText: replaced }).first().waitFor();
+    await row.locator(".earlier-answers summary", { hasText: earlier }).click();
+    await row.locator(".earlier-answers li", { hasText: painted }).waitFor();
+    assert.deepEqual(await axe(page), []);
+    await screenshot(page, `car-${language}`);
+    const { data } = await ask(page, "GET", `/reports/${report.id}`);
+    const point = data.forms.flatMap(({ points }) => points).find(({ code }) => code === "DOOR_FRONT_RIGHT");
+    assert.deepEqual([point.status_code, point.status_label, point.earlier[0].status_code], ["REPLACED", "Değişen", "PAINTED"]);
+    assert.deepEqual(errors, []);
+    await close();
+  }
+});
+
+test("the page offers the statuses and kinds of photos that the report's templates have", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  // As from a service whose templates have others.
+  await page.route(`**/inspector/v1/reports/${report.id}`, async (route) => {
+    const response = await route.fetch();
+    const body = await response.json();
+    const form = body.data.forms.find(({ template_code: code }) => code === "BODY_PAINT");
+    form.statuses = [{ code: "FINE", label: "Sorunsuz", severity: "NONE", is_common: true }, { code: "DENTED", label: "Göçük", severity: "HIGH", is_common: true }];
+    body.data.photo_kinds = [{ code: "WHEEL", label: "Jant", expected: 4 }];
+    await route.fulfill({ response, json: body });
+  });
+  await page.goto(`${url}#/reports/${report.id}/BODY_PAINT`);
+  const first = page.locator(".points > li").first();
+  await first.waitFor();
+  assert.deepEqual(await first.locator(".statuses label").allInnerTexts(), ["Sorunsuz", "Göçük"]);
+  assert.deepEqual(await first.locator(".statuses label").evaluateAll((labels) => labels.map((label) => label.className)), ["good", "bad"]);
+  assert.equal(await first.locator(".statuses select").count(), 0);
+  await page.goto(`${url}#/reports/${report.id}/photos`);
+  await page.getByRole("button", { name: "Jant: 0/4" }).waitFor();
+  await close();
+});
+
 test("a rejected number has no green status, and shows why the service rejected it", async () => {
   const { page, close } = await visit();
   const report = await openDraft(page);
@@ -176,6 +225,35 @@ test("a plate with an open report is opened again only after a warning", async (
   await page.getByRole("button", { name: "Yine de yeni rapor aç" }).click();
   await page.locator("main.report h1").waitFor();
   assert.ok(!page.url().includes(report.id));
+  await close();
+});
+
+test("another vehicle is entered for a known plate, and the VIN is read from a photo of its barcode", async () => {
+  const { page, errors, close } = await visit();
+  const known = await openDraft(page);
+  // Chromium reads barcodes on Android and macOS only.
+  await page.evaluate(() => { window.BarcodeDetector = class { async detect() { return [{ rawValue: window.barcode }]; } }; });
+  await page.goto(`${url}#/new`);
+  await page.locator("#plate").fill(known.plate);
+  await page.locator("#other-vehicle").click();
+  const photo = { name: "vin.png", mimeType: "image/png", buffer: await page.screenshot() };
+  await page.evaluate(() => { window.barcode = "https://example.com"; });
+  await page.locator("#scan").setInputFiles([photo]);
+  await page.locator("#vin-error", { hasText: "barkodu bulunamadı" }).waitFor();
+  // Some labels have an I before the VIN.
+  await page.evaluate(() => { window.barcode = "IWVWZZZ1JZ3W777001"; });
+  await page.locator("#scan").setInputFiles([photo]);
+  await page.waitForFunction(() => document.querySelector("#vin").value === "WVWZZZ1JZ3W777001");
+  assert.deepEqual(await axe(page), []);
+  await screenshot(page, "other-vehicle");
+  await page.getByRole("button", { name: "Plakanın kayıtlı aracıyla devam et" }).click();
+  assert.equal(await page.locator("#vin").count(), 0);
+  // The known vehicle is named, so that it is compared with the one that is there.
+  for (const [field, value] of [["mileage_km", "10"], ["package_name", "Temel"], ["base_price", "100"]]) await page.locator(`#${field}`).fill(value);
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Yine de yeni rapor aç" }).click();
+  await page.locator(".notices").getByText(known.vehicle.vin).waitFor();
+  assert.deepEqual(errors.filter((error) => !/409/.test(error)), []);
   await close();
 });
 

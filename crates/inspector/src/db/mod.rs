@@ -23,8 +23,10 @@ use partner_api_store::connection::{Connection, Parameters};
 use partner_api_store::deadline::Deadline;
 use partner_api_store::statement::Statement;
 use partner_api_store::transaction::Transaction;
+use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio_postgres::Row;
+use tokio_postgres::types::Json;
 
 /// The maximum number of the pool's connections that inspectors use at a time. The rest stays available to partners.
 const MAX_CONNECTIONS: usize = 6;
@@ -47,6 +49,12 @@ impl Connections {
     pub async fn take(&self, deadline: Deadline) -> Result<Connection, DbError> {
         Connection::take_within_quota(&self.pool, &self.share, deadline).await
     }
+}
+
+/// Returns the list in a column; an empty one if the column is null.
+fn listed<T: DeserializeOwned>(row: &Row, column: &str) -> Result<Vec<T>, DbError> {
+    let list: Option<Json<Vec<T>>> = row.try_get(column)?;
+    Ok(list.map_or_else(Vec::new, |Json(list)| list))
 }
 
 /// Executes a statement in a transaction and returns its rows.

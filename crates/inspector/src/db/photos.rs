@@ -14,12 +14,16 @@ use super::{execute, row, rows};
 pub const MAX_PHOTOS: i64 = 200;
 
 statement! {
-    /// The number of photos of the report `$1`, and whether its organization has a point with the code `$2`.
+    /// The number of photos of the report `$1`, and whether its organization has a point with the code `$2` and a kind of photos
+    /// with the code `$3`.
     COUNT = "\
 SELECT (SELECT count(*) FROM photos WHERE inspection_id = $1) AS photos,
        $2::text IS NULL OR EXISTS (
            SELECT FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
-           JOIN form_template_points p ON p.template_id = t.id WHERE i.id = $1 AND p.code = $2) AS has_point";
+           JOIN form_template_points p ON p.template_id = t.id WHERE i.id = $1 AND p.code = $2) AS has_point,
+       $3::text IS NULL OR EXISTS (
+           SELECT FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
+           WHERE i.id = $1 AND t.photo_kinds @> jsonb_build_array(jsonb_build_object('code', $3::text))) AS has_kind";
 
     /// Records objects (`$1`) of the report `$2` as orphaned before they are stored. If the request ends before a photo references
     /// them, `publishing::Worker::delete_orphaned` deletes them.
@@ -100,6 +104,8 @@ pub enum AddError {
     TooMany,
     /// The organization has no point with the code.
     NoPoint,
+    /// The organization's templates have no such kind of photos.
+    NoKind,
     /// The request took so long that the deletion of its objects has begun.
     TooLate,
 }
@@ -113,7 +119,7 @@ pub async fn add(
     report: &LockedReport,
     photo: &NewPhoto<'_>,
 ) -> Result<Result<(), AddError>, DbError> {
-    let found = row(transaction, COUNT, &[&report.id, &photo.point_code]).await?;
+    let found = row(transaction, COUNT, &[&report.id, &photo.point_code, &photo.kind]).await?;
     let Some(found) = found else {
         return Ok(Err(AddError::NoPoint));
     };
@@ -122,6 +128,9 @@ pub async fn add(
     }
     if !found.try_get::<_, bool>("has_point")? {
         return Ok(Err(AddError::NoPoint));
+    }
+    if !found.try_get::<_, bool>("has_kind")? {
+        return Ok(Err(AddError::NoKind));
     }
     let parameters: [&(dyn ToSql + Sync); 8] = [
         &photo.id,
@@ -189,7 +198,16 @@ pub struct PhotoUpdate<'a> {
     pub is_shown: Option<bool>,
 }
 
-/// Changes a photo of a locked report. Returns false if the report has no such photo.
+/// Why a photo was not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateError {
+    /// The report has no such photo.
+    NoPhoto,
+    /// The organization's templates have no such kind of photos.
+    NoKind,
+}
+
+/// Changes a photo of a locked report.
 ///
 /// # Errors
 /// The database failed.
@@ -198,11 +216,19 @@ pub async fn update(
     report: &LockedReport,
     id: Uuid,
     update: &PhotoUpdate<'_>,
-) -> Result<bool, DbError> {
+) -> Result<Result<(), UpdateError>, DbError> {
+    let found = row(transaction, COUNT, &[&report.id, &None::<&str>, &update.kind]).await?;
+    if let Some(found) = found
+        && !found.try_get::<_, bool>("has_kind")?
+    {
+        return Ok(Err(UpdateError::NoKind));
+    }
     let parameters: [&(dyn ToSql + Sync); 5] = [&report.id, &id, &update.kind, &update.caption, &update.is_shown];
-    let is_found = execute(transaction, UPDATE, &parameters).await? == 1;
+    if execute(transaction, UPDATE, &parameters).await? == 0 {
+        return Ok(Err(UpdateError::NoPhoto));
+    }
     execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
-    Ok(is_found)
+    Ok(Ok(()))
 }
 
 /// Deletes a photo of a locked report. Returns false if the report has no such photo.

@@ -2,6 +2,7 @@
 
 use codegen_runtime::validation::ValidationErrors;
 use partner_api_domain::plausible::NarrowedRange;
+use partner_api_domain::template;
 use partner_api_store::statement;
 use partner_api_store::transaction::Transaction;
 use partner_api_store::{DbError, thresholds};
@@ -9,11 +10,11 @@ use rust_decimal::Decimal;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::report::version;
-use super::{execute, row, rows};
+use super::report::{review, version};
+use super::{execute, listed, row, rows};
 use crate::caller::Inspector;
 use crate::rules::answers::{NewAnswer, Template, TemplatePoint, ValidatedAnswer};
-use crate::rules::moves::Status;
+use crate::rules::moves::{Review, Status};
 
 statement! {
     /// Locks the report `$1` if it is at one of the branches `$2`. Devices and other inspectors lock it too before they write.
@@ -21,12 +22,13 @@ statement! {
 SELECT i.status, i.branch_id, i.organization_id, i.plate FROM inspections i
 WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[]) FOR NO KEY UPDATE";
 
-    /// The version of the locked report `$1`, and the status from which its cancellation was requested, if it was.
+    /// The version of the locked report `$1`, the rule about its review, and the status from which its cancellation was
+    /// requested, if it was.
     VERSION = concat!("\
 SELECT ", version!(), " AS version,
        (SELECT CASE WHEN t.to_status = 'CANCEL_REQUESTED' THEN t.from_status END FROM inspection_transitions t
-        WHERE t.inspection_id = i.id ORDER BY t.number DESC LIMIT 1) AS before_request
-FROM inspections i WHERE i.id = $1");
+        WHERE t.inspection_id = i.id ORDER BY t.number DESC LIMIT 1) AS before_request, ", review!(), "
+FROM inspections i JOIN organizations o ON o.id = i.organization_id WHERE i.id = $1");
 
     /// Sets the fields of the report `$1` whose parameters are not null.
     UPDATE = "\
@@ -40,7 +42,8 @@ WHERE id = $1";
     /// The points of the template `$2` of the organization of the report `$1`, with their answers and the vehicle's registered
     /// power. The points of a test-line form also have their thresholds and plausible ranges.
     POINTS = "\
-SELECT t.id AS template_id, t.is_test_line, v.factory_power_hp, p.id, p.code, h.point_code IS NOT NULL AS has_bounds, h.good_min,
+SELECT t.id AS template_id, t.is_test_line, CASE WHEN row_number() OVER () = 1 THEN t.statuses END AS statuses,
+       v.factory_power_hp, p.id, p.code, h.point_code IS NOT NULL AS has_bounds, h.good_min,
        h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum, a.point_id IS NOT NULL AS is_answered,
        a.numeric_value
 FROM inspections i
@@ -125,6 +128,8 @@ pub struct LockedReport {
     pub version: i64,
     /// The status from which its cancellation was requested, if it was.
     pub before_request: Option<Status>,
+    /// The rule about its review.
+    pub review: Review,
 }
 
 /// Locks a report until the transaction ends. Returns `None` if it does not exist at the inspector's branches.
@@ -151,6 +156,7 @@ pub async fn lock(
         status: locked.try_get("status")?,
         version: version.try_get("version")?,
         before_request: version.try_get("before_request")?,
+        review: super::report::review_of(&version)?,
     }))
 }
 
@@ -284,19 +290,20 @@ pub async fn fill(
 #[derive(Default)]
 struct Columns<'a> {
     points: Vec<Uuid>,
-    codes: Vec<Option<&'static str>>,
-    labels: Vec<Option<&'static str>>,
-    severities: Vec<Option<&'static str>>,
+    codes: Vec<Option<&'a str>>,
+    labels: Vec<Option<&'a str>>,
+    severities: Vec<Option<&'a str>>,
     numbers: Vec<Option<Decimal>>,
     notes: Vec<Option<&'a str>>,
 }
 
 impl<'a> Columns<'a> {
-    fn push(&mut self, answer: &ValidatedAnswer<'a>) {
+    fn push(&mut self, answer: &'a ValidatedAnswer<'_>) {
         self.points.push(answer.point);
-        self.codes.push(answer.status.map(|status| status.code));
-        self.labels.push(answer.status.map(|status| status.label));
-        self.severities.push(answer.status.map(|status| status.severity));
+        let status = answer.status.as_ref();
+        self.codes.push(status.map(|status| status.code.as_str()));
+        self.labels.push(status.map(|status| status.label.as_str()));
+        self.severities.push(status.map(|status| status.severity.as_str()));
         self.numbers.push(answer.number);
         self.notes.push(answer.note);
     }
@@ -306,9 +313,15 @@ impl<'a> Columns<'a> {
 async fn template(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Result<Option<Template>, DbError> {
     let found = rows(transaction, POINTS, &[&report, &code]).await?;
     let Some(first) = found.first() else { return Ok(None) };
+    let is_test_line = first.try_get("is_test_line")?;
+    let mut statuses = Vec::new();
+    for row in &found {
+        statuses.extend(listed::<template::Status>(row, "statuses")?);
+    }
     let mut template = Template {
         id: first.try_get("template_id")?,
-        is_test_line: first.try_get("is_test_line")?,
+        is_test_line,
+        statuses: template::statuses(is_test_line, statuses),
         factory_power_hp: first.try_get("factory_power_hp")?,
         points: Vec::new(),
         is_power_cleared: false,

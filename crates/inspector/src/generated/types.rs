@@ -195,70 +195,18 @@ impl JsonSchema for ReportStatus {
         )
     }
 }
-/// The kind of photo. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PhotoKind {
-    /// `EXTERIOR`
-    Exterior,
-    /// `INTERIOR`
-    Interior,
-    /// `ENGINE`
-    Engine,
-    /// `UNDERBODY`
-    Underbody,
-    /// `DAMAGE`
-    Damage,
-    /// `ODOMETER`
-    Odometer,
-    /// `REGISTRATION`
-    Registration,
-    /// `OTOSICIL_PDF`
-    OtosicilPdf,
-}
-impl PhotoKind {
-    /// All values, as sent.
-    pub const VALUES: &'static [&'static str] = &[
-        "EXTERIOR",
-        "INTERIOR",
-        "ENGINE",
-        "UNDERBODY",
-        "DAMAGE",
-        "ODOMETER",
-        "REGISTRATION",
-        "OTOSICIL_PDF",
-    ];
-    /// The value as sent.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            PhotoKind::Exterior => "EXTERIOR",
-            PhotoKind::Interior => "INTERIOR",
-            PhotoKind::Engine => "ENGINE",
-            PhotoKind::Underbody => "UNDERBODY",
-            PhotoKind::Damage => "DAMAGE",
-            PhotoKind::Odometer => "ODOMETER",
-            PhotoKind::Registration => "REGISTRATION",
-            PhotoKind::OtosicilPdf => "OTOSICIL_PDF",
-        }
-    }
-    /// Reads the value as sent.
-    pub fn parse(value: &str) -> Option<Self> {
-        match value {
-            "EXTERIOR" => Some(PhotoKind::Exterior),
-            "INTERIOR" => Some(PhotoKind::Interior),
-            "ENGINE" => Some(PhotoKind::Engine),
-            "UNDERBODY" => Some(PhotoKind::Underbody),
-            "DAMAGE" => Some(PhotoKind::Damage),
-            "ODOMETER" => Some(PhotoKind::Odometer),
-            "REGISTRATION" => Some(PhotoKind::Registration),
-            "OTOSICIL_PDF" => Some(PhotoKind::OtosicilPdf),
-            _ => None,
-        }
-    }
-}
-impl<'de> Deserialize<'de> for PhotoKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        body::one_of(deserializer, PhotoKind::VALUES, PhotoKind::parse)
-    }
+/// A kind of photo, from the organization's templates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhotoKind {
+    /// The code.
+    pub code: String,
+    /// The label in the language of the reports.
+    pub label: String,
+    /// The label in English.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_en: Option<String>,
+    /// The number of photos of the kind that a report is expected to have.
+    pub expected: i32,
 }
 impl JsonSchema for PhotoKind {
     fn schema_name() -> String {
@@ -266,7 +214,32 @@ impl JsonSchema for PhotoKind {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"The kind of photo. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.\",\"enum\":[\"EXTERIOR\",\"INTERIOR\",\"ENGINE\",\"UNDERBODY\",\"DAMAGE\",\"ODOMETER\",\"REGISTRATION\",\"OTOSICIL_PDF\"]}",
+            "{\"type\":\"object\",\"description\":\"A kind of photo, from the organization's templates.\",\"required\":[\"code\",\"label\",\"expected\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The code.\"},\"label\":{\"type\":\"string\",\"description\":\"The label in the language of the reports.\"},\"label_en\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The label in English.\"},\"expected\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"The number of photos of the kind that a report is expected to have.\"}}}",
+        )
+    }
+}
+/// A status that the points of a form can have, from its template.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PointStatus {
+    /// The code.
+    pub code: String,
+    /// The label in the language of the reports.
+    pub label: String,
+    /// The label in English.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_en: Option<String>,
+    /// The severity, which determines the deduction from the score. `NONE` is not a defect.
+    pub severity: String,
+    /// Whether the status is chosen often, and therefore shown as a button.
+    pub is_common: bool,
+}
+impl JsonSchema for PointStatus {
+    fn schema_name() -> String {
+        "PointStatus".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"A status that the points of a form can have, from its template.\",\"required\":[\"code\",\"label\",\"severity\",\"is_common\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The code.\"},\"label\":{\"type\":\"string\",\"description\":\"The label in the language of the reports.\"},\"label_en\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The label in English.\"},\"severity\":{\"type\":\"string\",\"description\":\"The severity, which determines the deduction from the score. `NONE` is not a defect.\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"]},\"is_common\":{\"type\":\"boolean\",\"description\":\"Whether the status is chosen often, and therefore shown as a button.\"}}}",
         )
     }
 }
@@ -585,7 +558,7 @@ impl JsonSchema for PaymentType {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct VehicleData {
-    /// The vehicle identification number (VIN).
+    /// The vehicle identification number (VIN). Only vehicles before the model year 1981 have fewer than 17 characters.
     #[serde(deserialize_with = "vehicle_data_reading::vin")]
     pub vin: String,
     /// The make.
@@ -625,7 +598,9 @@ mod vehicle_data_reading {
         deserializer: D,
     ) -> Result<String, D::Error> {
         {
-            static PATTERN: Pattern = Pattern::new("^[A-HJ-NPR-Z0-9]{17}$");
+            static PATTERN: Pattern = Pattern::new(
+                "^([A-HJ-NPR-Z0-9]{17}|[A-Z0-9]{5,16})$",
+            );
             body::string(
                 deserializer,
                 StringRules {
@@ -699,7 +674,7 @@ impl JsonSchema for VehicleData {
         schema::register::<FuelType>(generator);
         schema::register::<Transmission>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The data of a vehicle.\",\"required\":[\"vin\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\"],\"properties\":{\"vin\":{\"type\":\"string\",\"pattern\":\"^[A-HJ-NPR-Z0-9]{17}$\",\"description\":\"The vehicle identification number (VIN).\"},\"brand\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"The make.\"},\"model\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"The model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1950,\"maximum\":2100,\"description\":\"The model year.\"},\"type\":{\"$ref\":\"#/components/schemas/BodyType\"},\"fuel_type\":{\"$ref\":\"#/components/schemas/FuelType\"},\"transmission\":{\"$ref\":\"#/components/schemas/Transmission\"},\"color\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"The color.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The registered power, in HP. Without it, DYNO_RATIO is not computed.\"}}}",
+            "{\"type\":\"object\",\"description\":\"The data of a vehicle.\",\"required\":[\"vin\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\"],\"properties\":{\"vin\":{\"type\":\"string\",\"pattern\":\"^([A-HJ-NPR-Z0-9]{17}|[A-Z0-9]{5,16})$\",\"description\":\"The vehicle identification number (VIN). Only vehicles before the model year 1981 have fewer than 17 characters.\"},\"brand\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"The make.\"},\"model\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"The model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1950,\"maximum\":2100,\"description\":\"The model year.\"},\"type\":{\"$ref\":\"#/components/schemas/BodyType\"},\"fuel_type\":{\"$ref\":\"#/components/schemas/FuelType\"},\"transmission\":{\"$ref\":\"#/components/schemas/Transmission\"},\"color\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"The color.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The registered power, in HP. Without it, DYNO_RATIO is not computed.\"}}}",
         )
     }
 }
@@ -1021,9 +996,10 @@ impl JsonSchema for CorrectVehicle {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct UpdatePhoto {
+    /// The kind of photo, one of the report's `photo_kinds`.
     #[serde(deserialize_with = "update_photo_reading::kind")]
     #[serde(default)]
-    pub kind: Option<PhotoKind>,
+    pub kind: Option<String>,
     /// The caption. An empty text removes it.
     #[serde(deserialize_with = "update_photo_reading::caption")]
     #[serde(default)]
@@ -1036,6 +1012,22 @@ pub struct UpdatePhoto {
 codegen_runtime::read_object!(UpdatePhoto);
 mod update_photo_reading {
     use super::*;
+    struct Read_kind(String);
+    impl<'de> Deserialize<'de> for Read_kind {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = {
+                static PATTERN: Pattern = Pattern::new("^[A-Z][A-Z0-9_]{0,63}$");
+                body::string(
+                    deserializer,
+                    StringRules {
+                        pattern: Some(&PATTERN),
+                        ..StringRules::NONE
+                    },
+                )
+            };
+            value.map(Read_kind)
+        }
+    }
     struct Read_caption(String);
     impl<'de> Deserialize<'de> for Read_caption {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -1051,8 +1043,9 @@ mod update_photo_reading {
     }
     pub(super) fn kind<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Option<PhotoKind>, D::Error> {
-        body::optional(deserializer)
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_kind>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn caption<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -1070,10 +1063,9 @@ impl JsonSchema for UpdatePhoto {
     fn schema_name() -> String {
         "UpdatePhoto".to_string()
     }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        schema::register::<PhotoKind>(generator);
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"Changes of a photo.\",\"properties\":{\"kind\":{\"$ref\":\"#/components/schemas/PhotoKind\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption. An empty text removes it.\"},\"is_shown\":{\"type\":\"boolean\",\"description\":\"Whether partners see the photo after the report is published, unless its kind is never shown.\"}}}",
+            "{\"type\":\"object\",\"description\":\"Changes of a photo.\",\"properties\":{\"kind\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The kind of photo, one of the report's `photo_kinds`.\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption. An empty text removes it.\"},\"is_shown\":{\"type\":\"boolean\",\"description\":\"Whether partners see the photo after the report is published, unless its kind is never shown.\"}}}",
         )
     }
 }
@@ -1191,9 +1183,11 @@ pub struct AnswerToWrite {
     /// The code of a point of the form's template.
     #[serde(deserialize_with = "answer_to_write_reading::point_code")]
     pub point_code: String,
+    /// The status, one of the form's `statuses`. If it is omitted, the organization's thresholds determine it from the number.
+    /// It is required if they do not.
     #[serde(deserialize_with = "answer_to_write_reading::status_code")]
     #[serde(default)]
-    pub status_code: Option<AnswerStatus>,
+    pub status_code: Option<String>,
     /// The number, in the point's unit.
     #[serde(deserialize_with = "answer_to_write_reading::numeric_value")]
     #[serde(default)]
@@ -1206,6 +1200,20 @@ pub struct AnswerToWrite {
 codegen_runtime::read_object!(AnswerToWrite);
 mod answer_to_write_reading {
     use super::*;
+    struct Read_status_code(String);
+    impl<'de> Deserialize<'de> for Read_status_code {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = body::string(
+                deserializer,
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(64usize),
+                    ..StringRules::NONE
+                },
+            );
+            value.map(Read_status_code)
+        }
+    }
     struct Read_numeric_value(ExactNumber);
     impl<'de> Deserialize<'de> for Read_numeric_value {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -1243,8 +1251,9 @@ mod answer_to_write_reading {
     }
     pub(super) fn status_code<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Option<AnswerStatus>, D::Error> {
-        body::optional(deserializer)
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_status_code>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn numeric_value<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -1263,116 +1272,9 @@ impl JsonSchema for AnswerToWrite {
     fn schema_name() -> String {
         "AnswerToWrite".to_string()
     }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        schema::register::<AnswerStatus>(generator);
-        schema::embedded(
-            "{\"type\":\"object\",\"description\":\"An answer to write.\",\"required\":[\"point_code\"],\"properties\":{\"point_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"description\":\"The code of a point of the form's template.\"},\"status_code\":{\"$ref\":\"#/components/schemas/AnswerStatus\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18,\"description\":\"The number, in the point's unit.\"},\"note\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"The inspector's note.\"}}}",
-        )
-    }
-}
-/// A point's status. If it is omitted, the organization's thresholds determine it from the number. It is required if they do
-/// not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AnswerStatus {
-    /// `ORIGINAL`
-    Original,
-    /// `LOCAL_PAINT`
-    LocalPaint,
-    /// `PAINTED`
-    Painted,
-    /// `REPLACED`
-    Replaced,
-    /// `GOOD`
-    Good,
-    /// `WORN`
-    Worn,
-    /// `LOOSE`
-    Loose,
-    /// `LEAKING`
-    Leaking,
-    /// `CORRODED`
-    Corroded,
-    /// `MISSING`
-    Missing,
-    /// `FAULTY`
-    Faulty,
-    /// `BROKEN`
-    Broken,
-    /// `BORDERLINE`
-    Borderline,
-    /// `OUT_OF_LIMIT`
-    OutOfLimit,
-}
-impl AnswerStatus {
-    /// All values, as sent.
-    pub const VALUES: &'static [&'static str] = &[
-        "ORIGINAL",
-        "LOCAL_PAINT",
-        "PAINTED",
-        "REPLACED",
-        "GOOD",
-        "WORN",
-        "LOOSE",
-        "LEAKING",
-        "CORRODED",
-        "MISSING",
-        "FAULTY",
-        "BROKEN",
-        "BORDERLINE",
-        "OUT_OF_LIMIT",
-    ];
-    /// The value as sent.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            AnswerStatus::Original => "ORIGINAL",
-            AnswerStatus::LocalPaint => "LOCAL_PAINT",
-            AnswerStatus::Painted => "PAINTED",
-            AnswerStatus::Replaced => "REPLACED",
-            AnswerStatus::Good => "GOOD",
-            AnswerStatus::Worn => "WORN",
-            AnswerStatus::Loose => "LOOSE",
-            AnswerStatus::Leaking => "LEAKING",
-            AnswerStatus::Corroded => "CORRODED",
-            AnswerStatus::Missing => "MISSING",
-            AnswerStatus::Faulty => "FAULTY",
-            AnswerStatus::Broken => "BROKEN",
-            AnswerStatus::Borderline => "BORDERLINE",
-            AnswerStatus::OutOfLimit => "OUT_OF_LIMIT",
-        }
-    }
-    /// Reads the value as sent.
-    pub fn parse(value: &str) -> Option<Self> {
-        match value {
-            "ORIGINAL" => Some(AnswerStatus::Original),
-            "LOCAL_PAINT" => Some(AnswerStatus::LocalPaint),
-            "PAINTED" => Some(AnswerStatus::Painted),
-            "REPLACED" => Some(AnswerStatus::Replaced),
-            "GOOD" => Some(AnswerStatus::Good),
-            "WORN" => Some(AnswerStatus::Worn),
-            "LOOSE" => Some(AnswerStatus::Loose),
-            "LEAKING" => Some(AnswerStatus::Leaking),
-            "CORRODED" => Some(AnswerStatus::Corroded),
-            "MISSING" => Some(AnswerStatus::Missing),
-            "FAULTY" => Some(AnswerStatus::Faulty),
-            "BROKEN" => Some(AnswerStatus::Broken),
-            "BORDERLINE" => Some(AnswerStatus::Borderline),
-            "OUT_OF_LIMIT" => Some(AnswerStatus::OutOfLimit),
-            _ => None,
-        }
-    }
-}
-impl<'de> Deserialize<'de> for AnswerStatus {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        body::one_of(deserializer, AnswerStatus::VALUES, AnswerStatus::parse)
-    }
-}
-impl JsonSchema for AnswerStatus {
-    fn schema_name() -> String {
-        "AnswerStatus".to_string()
-    }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"A point's status. If it is omitted, the organization's thresholds determine it from the number. It is required if they do\\nnot.\\n\",\"enum\":[\"ORIGINAL\",\"LOCAL_PAINT\",\"PAINTED\",\"REPLACED\",\"GOOD\",\"WORN\",\"LOOSE\",\"LEAKING\",\"CORRODED\",\"MISSING\",\"FAULTY\",\"BROKEN\",\"BORDERLINE\",\"OUT_OF_LIMIT\"]}",
+            "{\"type\":\"object\",\"description\":\"An answer to write.\",\"required\":[\"point_code\"],\"properties\":{\"point_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"description\":\"The code of a point of the form's template.\"},\"status_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"description\":\"The status, one of the form's `statuses`. If it is omitted, the organization's thresholds determine it from the number.\\nIt is required if they do not.\\n\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18,\"description\":\"The number, in the point's unit.\"},\"note\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"The inspector's note.\"}}}",
         )
     }
 }
@@ -1510,6 +1412,8 @@ pub struct ReportData {
     pub status: ReportStatus,
     /// The statuses to which the report can be moved now.
     pub may_become: Vec<ReportStatus>,
+    /// Whether a report is published only after a review, by another inspector than the one who asked for it.
+    pub needs_review: bool,
     /// The id of the report's branch.
     pub branch_id: uuid::Uuid,
     /// The plate under which the report was opened.
@@ -1524,6 +1428,8 @@ pub struct ReportData {
     pub pricing: Pricing,
     /// The forms, in the order of their templates.
     pub forms: Vec<Form>,
+    /// The kinds of photos of all templates, each once, in the order of the templates.
+    pub photo_kinds: Vec<PhotoKind>,
     /// The photos, in order.
     pub photos: Vec<Photo>,
     /// The pending measurements for the report's plate at its branch, the one that was measured last first.
@@ -1559,13 +1465,14 @@ impl JsonSchema for ReportData {
         schema::register::<Vehicle>(generator);
         schema::register::<Pricing>(generator);
         schema::register::<Form>(generator);
+        schema::register::<PhotoKind>(generator);
         schema::register::<Photo>(generator);
         schema::register::<WaitingMeasurement>(generator);
         schema::register::<SettledMeasurement>(generator);
         schema::register::<Transition>(generator);
         schema::register::<PublishedPdf>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A report while it is edited.\",\"required\":[\"id\",\"version\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"mileage_km\",\"summary\",\"recommendation\",\"pricing\",\"forms\",\"photos\",\"waiting\",\"settled\",\"transitions\",\"published_pdfs\",\"created_at\",\"may_become\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report's id.\"},\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The report's version, which grows with every change.\"},\"report_number\":{\"type\":\"string\",\"description\":\"The report's number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"may_become\":{\"type\":\"array\",\"description\":\"The statuses to which the report can be moved now.\",\"items\":{\"$ref\":\"#/components/schemas/ReportStatus\"}},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the report's branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which the report was opened.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"The reading of the odometer, in km.\"},\"summary\":{\"type\":\"string\",\"description\":\"The overall assessment.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"The recommendation.\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"forms\":{\"type\":\"array\",\"description\":\"The forms, in the order of their templates.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}},\"photos\":{\"type\":\"array\",\"description\":\"The photos, in order.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}},\"waiting\":{\"type\":\"array\",\"description\":\"The pending measurements for the report's plate at its branch, the one that was measured last first.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingMeasurement\"}},\"settled\":{\"type\":\"array\",\"description\":\"The measurements that `undo_measurement` can make pending again, the one that was settled last first: those that were\\napplied to the report, and those that an inspector discarded for its plate at its branch since it was opened.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SettledMeasurement\"}},\"transitions\":{\"type\":\"array\",\"description\":\"The report's transitions, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/Transition\"}},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"nullable\":true,\"description\":\"The score; null until the report is published.\"},\"public_slug\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The name of the report's public page; null until the report is published.\"},\"pdf_sha256\":{\"type\":\"string\",\"nullable\":true,\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.\"},\"published_pdfs\":{\"type\":\"array\",\"description\":\"All PDFs of the report that were ever published, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/PublishedPdf\"}},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the report was opened.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time of the first publication.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A report while it is edited.\",\"required\":[\"id\",\"version\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"mileage_km\",\"summary\",\"recommendation\",\"pricing\",\"forms\",\"photo_kinds\",\"photos\",\"waiting\",\"settled\",\"transitions\",\"published_pdfs\",\"created_at\",\"may_become\",\"needs_review\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report's id.\"},\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The report's version, which grows with every change.\"},\"report_number\":{\"type\":\"string\",\"description\":\"The report's number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"may_become\":{\"type\":\"array\",\"description\":\"The statuses to which the report can be moved now.\",\"items\":{\"$ref\":\"#/components/schemas/ReportStatus\"}},\"needs_review\":{\"type\":\"boolean\",\"description\":\"Whether a report is published only after a review, by another inspector than the one who asked for it.\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the report's branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which the report was opened.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"The reading of the odometer, in km.\"},\"summary\":{\"type\":\"string\",\"description\":\"The overall assessment.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"The recommendation.\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"forms\":{\"type\":\"array\",\"description\":\"The forms, in the order of their templates.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}},\"photo_kinds\":{\"type\":\"array\",\"description\":\"The kinds of photos of all templates, each once, in the order of the templates.\",\"items\":{\"$ref\":\"#/components/schemas/PhotoKind\"}},\"photos\":{\"type\":\"array\",\"description\":\"The photos, in order.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}},\"waiting\":{\"type\":\"array\",\"description\":\"The pending measurements for the report's plate at its branch, the one that was measured last first.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingMeasurement\"}},\"settled\":{\"type\":\"array\",\"description\":\"The measurements that `undo_measurement` can make pending again, the one that was settled last first: those that were\\napplied to the report, and those that an inspector discarded for its plate at its branch since it was opened.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SettledMeasurement\"}},\"transitions\":{\"type\":\"array\",\"description\":\"The report's transitions, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/Transition\"}},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"nullable\":true,\"description\":\"The score; null until the report is published.\"},\"public_slug\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The name of the report's public page; null until the report is published.\"},\"pdf_sha256\":{\"type\":\"string\",\"nullable\":true,\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.\"},\"published_pdfs\":{\"type\":\"array\",\"description\":\"All PDFs of the report that were ever published, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/PublishedPdf\"}},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the report was opened.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time of the first publication.\"}}}",
         )
     }
 }
@@ -1647,6 +1554,9 @@ pub struct Form {
     pub is_test_line: bool,
     /// The note on the whole form.
     pub general_note: String,
+    /// The statuses of its points, the best first. Those of the test line are `GOOD`, `BORDERLINE` and `OUT_OF_LIMIT`, which
+    /// thresholds determine.
+    pub statuses: Vec<PointStatus>,
     /// All points of the template in order, with and without an answer.
     pub points: Vec<Point>,
     /// The values computed from both sides of an axle, as the PDF shows them. Absent if the form has none.
@@ -1658,10 +1568,11 @@ impl JsonSchema for Form {
         "Form".to_string()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::register::<PointStatus>(generator);
         schema::register::<Point>(generator);
         schema::register::<ComputedValue>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A form.\",\"required\":[\"template_code\",\"name\",\"is_test_line\",\"general_note\",\"points\"],\"properties\":{\"template_code\":{\"type\":\"string\",\"description\":\"The template's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The template's name.\"},\"is_test_line\":{\"type\":\"boolean\",\"description\":\"Whether devices write to the form.\"},\"general_note\":{\"type\":\"string\",\"description\":\"The note on the whole form.\"},\"points\":{\"type\":\"array\",\"description\":\"All points of the template in order, with and without an answer.\",\"items\":{\"$ref\":\"#/components/schemas/Point\"}},\"computed\":{\"type\":\"array\",\"description\":\"The values computed from both sides of an axle, as the PDF shows them. Absent if the form has none.\",\"items\":{\"$ref\":\"#/components/schemas/ComputedValue\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A form.\",\"required\":[\"template_code\",\"name\",\"is_test_line\",\"general_note\",\"statuses\",\"points\"],\"properties\":{\"template_code\":{\"type\":\"string\",\"description\":\"The template's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The template's name.\"},\"is_test_line\":{\"type\":\"boolean\",\"description\":\"Whether devices write to the form.\"},\"general_note\":{\"type\":\"string\",\"description\":\"The note on the whole form.\"},\"statuses\":{\"type\":\"array\",\"description\":\"The statuses of its points, the best first. Those of the test line are `GOOD`, `BORDERLINE` and `OUT_OF_LIMIT`, which\\nthresholds determine.\\n\",\"items\":{\"$ref\":\"#/components/schemas/PointStatus\"}},\"points\":{\"type\":\"array\",\"description\":\"All points of the template in order, with and without an answer.\",\"items\":{\"$ref\":\"#/components/schemas/Point\"}},\"computed\":{\"type\":\"array\",\"description\":\"The values computed from both sides of an axle, as the PDF shows them. Absent if the form has none.\",\"items\":{\"$ref\":\"#/components/schemas/ComputedValue\"}}}}",
         )
     }
 }
@@ -1701,6 +1612,12 @@ pub struct Point {
     /// The status; null without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<String>,
+    /// The label of the status, as it is printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_label: Option<String>,
+    /// The severity of the status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
     /// The number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numeric_value: Option<ExactNumber>,
@@ -1719,6 +1636,12 @@ pub struct Point {
     pub bounds: Option<Bounds>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<ReplacedAnswer>,
+    /// The panel of the car that the point is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// The replaced and removed answers, the last one first, at most 20. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Vec<EarlierAnswer>>,
 }
 impl JsonSchema for Point {
     fn schema_name() -> String {
@@ -1727,8 +1650,40 @@ impl JsonSchema for Point {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<Bounds>(generator);
         schema::register::<ReplacedAnswer>(generator);
+        schema::register::<EarlierAnswer>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A point of a form.\",\"required\":[\"code\",\"name\",\"is_required\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The point's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The point's name.\"},\"unit\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The unit of the number.\"},\"status_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status; null without an answer.\"},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The number.\"},\"note\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector's note.\"},\"written_by\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The author of the answer, a person or a device.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time at which the answer was written.\"},\"is_required\":{\"type\":\"boolean\",\"description\":\"Whether the report is published only if the point has an answer.\"},\"bounds\":{\"$ref\":\"#/components/schemas/Bounds\"},\"replaced\":{\"$ref\":\"#/components/schemas/ReplacedAnswer\"}}}",
+            "{\"type\":\"object\",\"description\":\"A point of a form.\",\"required\":[\"code\",\"name\",\"is_required\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The point's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The point's name.\"},\"unit\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The unit of the number.\"},\"status_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status; null without an answer.\"},\"status_label\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The label of the status, as it is printed.\"},\"severity\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The severity of the status.\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"]},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The number.\"},\"note\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector's note.\"},\"written_by\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The author of the answer, a person or a device.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time at which the answer was written.\"},\"is_required\":{\"type\":\"boolean\",\"description\":\"Whether the report is published only if the point has an answer.\"},\"bounds\":{\"$ref\":\"#/components/schemas/Bounds\"},\"replaced\":{\"$ref\":\"#/components/schemas/ReplacedAnswer\"},\"place\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The panel of the car that the point is about.\",\"x-known-values\":[\"BUMPER_FRONT\",\"HOOD\",\"ROOF\",\"TRUNK_LID\",\"BUMPER_REAR\",\"FENDER_FRONT_LEFT\",\"FENDER_FRONT_RIGHT\",\"DOOR_FRONT_LEFT\",\"DOOR_FRONT_RIGHT\",\"DOOR_REAR_LEFT\",\"DOOR_REAR_RIGHT\",\"FENDER_REAR_LEFT\",\"FENDER_REAR_RIGHT\"]},\"earlier\":{\"type\":\"array\",\"description\":\"The replaced and removed answers, the last one first, at most 20. Absent if there are none.\",\"items\":{\"$ref\":\"#/components/schemas/EarlierAnswer\"}}}}",
+        )
+    }
+}
+/// An answer that was replaced or removed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EarlierAnswer {
+    /// The status.
+    pub status_code: String,
+    /// The label of the status.
+    pub status_label: String,
+    /// The severity of the status.
+    pub severity: String,
+    /// The number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numeric_value: Option<ExactNumber>,
+    /// The inspector's note.
+    pub note: String,
+    /// The author, a person or a device.
+    pub written_by: String,
+    /// The time at which it was written.
+    pub written_at: DateTime<Utc>,
+    /// The time at which it was replaced or removed.
+    pub replaced_at: DateTime<Utc>,
+}
+impl JsonSchema for EarlierAnswer {
+    fn schema_name() -> String {
+        "EarlierAnswer".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"An answer that was replaced or removed.\",\"required\":[\"status_code\",\"status_label\",\"severity\",\"note\",\"written_by\",\"written_at\",\"replaced_at\"],\"properties\":{\"status_code\":{\"type\":\"string\",\"description\":\"The status.\"},\"status_label\":{\"type\":\"string\",\"description\":\"The label of the status.\"},\"severity\":{\"type\":\"string\",\"description\":\"The severity of the status.\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"]},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The number.\"},\"note\":{\"type\":\"string\",\"description\":\"The inspector's note.\"},\"written_by\":{\"type\":\"string\",\"description\":\"The author, a person or a device.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which it was written.\"},\"replaced_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which it was replaced or removed.\"}}}",
         )
     }
 }
@@ -1828,7 +1783,7 @@ impl JsonSchema for Bounds {
 pub struct Photo {
     /// The photo's id.
     pub id: uuid::Uuid,
-    /// The kind of photo. Imported photos may have other kinds than those of `PhotoKind`.
+    /// The kind of photo. Imported photos may have other kinds than those of the report's `photo_kinds`.
     pub kind: String,
     /// The code of the point that the photo shows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -1842,6 +1797,8 @@ pub struct Photo {
     pub thumb_url: String,
     /// Whether partners see the photo after the report is published.
     pub is_shown: bool,
+    /// Whether photos of the kind are shown to partners at all.
+    pub may_be_shown: bool,
 }
 impl JsonSchema for Photo {
     fn schema_name() -> String {
@@ -1849,7 +1806,7 @@ impl JsonSchema for Photo {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A photo.\",\"required\":[\"id\",\"kind\",\"url\",\"thumb_url\",\"is_shown\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The photo's id.\"},\"kind\":{\"type\":\"string\",\"description\":\"The kind of photo. Imported photos may have other kinds than those of `PhotoKind`.\"},\"point_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The code of the point that the photo shows.\"},\"caption\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The caption.\"},\"url\":{\"type\":\"string\",\"description\":\"A link to the photo, valid for 15 minutes.\"},\"thumb_url\":{\"type\":\"string\",\"description\":\"A link to the thumbnail, valid for 15 minutes.\"},\"is_shown\":{\"type\":\"boolean\",\"description\":\"Whether partners see the photo after the report is published.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A photo.\",\"required\":[\"id\",\"kind\",\"url\",\"thumb_url\",\"is_shown\",\"may_be_shown\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The photo's id.\"},\"kind\":{\"type\":\"string\",\"description\":\"The kind of photo. Imported photos may have other kinds than those of the report's `photo_kinds`.\"},\"point_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The code of the point that the photo shows.\"},\"caption\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The caption.\"},\"url\":{\"type\":\"string\",\"description\":\"A link to the photo, valid for 15 minutes.\"},\"thumb_url\":{\"type\":\"string\",\"description\":\"A link to the thumbnail, valid for 15 minutes.\"},\"is_shown\":{\"type\":\"boolean\",\"description\":\"Whether partners see the photo after the report is published.\"},\"may_be_shown\":{\"type\":\"boolean\",\"description\":\"Whether photos of the kind are shown to partners at all.\"}}}",
         )
     }
 }
@@ -2266,9 +2223,9 @@ impl JsonSchema for AddPhotoPath {
 /// The query parameters of `add_photo`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct AddPhotoQuery {
-    /// The kind of photo.
+    /// The kind of photo, one of the report's `photo_kinds`.
     #[serde(deserialize_with = "add_photo_query_reading::kind")]
-    pub kind: PhotoKind,
+    pub kind: String,
     /// The point of the template that the photo shows.
     #[serde(deserialize_with = "add_photo_query_reading::point_code")]
     #[serde(default)]
@@ -2282,8 +2239,18 @@ mod add_photo_query_reading {
     use super::*;
     pub(super) fn kind<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<PhotoKind, D::Error> {
-        param::one_of(deserializer, "kind", PhotoKind::VALUES, PhotoKind::parse)
+    ) -> Result<String, D::Error> {
+        {
+            static PATTERN: Pattern = Pattern::new("^[A-Z][A-Z0-9_]{0,63}$");
+            param::string(
+                deserializer,
+                "kind",
+                StringRules {
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
+        }
     }
     pub(super) fn point_code<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -2319,10 +2286,9 @@ impl JsonSchema for AddPhotoQuery {
     fn schema_name() -> String {
         "AddPhotoQuery".to_string()
     }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        schema::register::<PhotoKind>(generator);
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"kind\":{\"allOf\":[{\"$ref\":\"#/components/schemas/PhotoKind\"}],\"description\":\"The kind of photo.\"},\"point_code\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The point of the template that the photo shows.\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption.\"}},\"required\":[\"kind\"]}",
+            "{\"type\":\"object\",\"properties\":{\"kind\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The kind of photo, one of the report's `photo_kinds`.\"},\"point_code\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The point of the template that the photo shows.\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption.\"}},\"required\":[\"kind\"]}",
         )
     }
 }

@@ -4,19 +4,18 @@ use codegen_runtime::validation::{Path, ValidationError, ValidationErrors};
 use partner_api::plausible::documented;
 use partner_api_domain::dyno;
 use partner_api_domain::plausible::{self, NarrowedRange};
+use partner_api_domain::template::Status;
 use partner_api_domain::threshold::{self, Bounds};
 use rust_decimal::Decimal;
 use uuid::Uuid;
-
-use super::vocabulary::StoredStatus;
 
 /// An answer to write; `None` leaves a value unchanged.
 #[derive(Clone, Debug)]
 pub struct NewAnswer {
     /// The point's code.
     pub point_code: String,
-    /// Its status. If it is `None`, the thresholds determine it, or it stays unchanged.
-    pub status: Option<StoredStatus>,
+    /// The code of its status. If it is `None`, the thresholds determine the status, or it stays unchanged.
+    pub status: Option<String>,
     /// Its number.
     pub number: Option<Decimal>,
     /// The inspector's note.
@@ -31,6 +30,8 @@ pub struct Template {
     pub is_test_line: bool,
     /// The vehicle's registered power, in HP.
     pub factory_power_hp: Option<Decimal>,
+    /// The statuses of its points.
+    pub statuses: Vec<Status>,
     /// Its points.
     pub points: Vec<TemplatePoint>,
     /// Whether the request clears the measured power.
@@ -58,7 +59,7 @@ pub struct ValidatedAnswer<'a> {
     /// The point's ID.
     pub point: Uuid,
     /// Its status.
-    pub status: Option<StoredStatus>,
+    pub status: Option<Status>,
     /// Its number.
     pub number: Option<Decimal>,
     /// The inspector's note.
@@ -68,6 +69,21 @@ pub struct ValidatedAnswer<'a> {
 impl Template {
     fn point(&self, code: &str) -> Option<&TemplatePoint> {
         self.points.iter().find(|point| point.code == code)
+    }
+
+    /// Finds the status with this code.
+    ///
+    /// # Errors
+    /// The message for an unknown code.
+    fn status(&self, code: &str) -> Result<Status, String> {
+        let known = self.statuses.iter().find(|status| status.code == code);
+        known.cloned().ok_or_else(|| {
+            let codes: Vec<_> = self.statuses.iter().map(|status| status.code.as_str()).collect();
+            format!(
+                "{code} is not a status of the form; its statuses are {}",
+                codes.join(", ")
+            )
+        })
     }
 
     /// Clears points before the answers are validated. Returns the IDs of those that had an answer.
@@ -149,10 +165,12 @@ impl Template {
         };
         let number = written.or(point.number);
         let given = number.and_then(|number| threshold::status(number, point.bounds.as_ref()));
-        let status = match (given.map(StoredStatus::from), answer.status) {
+        let sent = answer.status.as_deref().map(|code| self.status(code)).transpose();
+        let sent = sent.map_err(|message| error("status_code", message))?;
+        let status = match (given.map(Status::from), sent) {
             // The answer contains only a note, or nothing.
             (_, None) if written.is_none() && point.is_answered => None,
-            (Some(given), Some(sent)) if given != sent => {
+            (Some(given), Some(sent)) if given.code != sent.code => {
                 let message = format!(
                     "the organization's thresholds give this number the status {}; omit status_code",
                     given.code
@@ -236,7 +254,7 @@ impl Template {
 
 impl TemplatePoint {
     /// The status of a computed number; `None` if the number is implausible or has no thresholds.
-    fn status_of(&self, number: Decimal) -> Option<StoredStatus> {
+    fn status_of(&self, number: Decimal) -> Option<Status> {
         let status = threshold::status(number, self.bounds.as_ref())?;
         plausible::is_plausible(documented(&self.code), number, self.narrowed).then(|| status.into())
     }

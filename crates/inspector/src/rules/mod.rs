@@ -2,4 +2,3 @@
 
 pub mod answers;
 pub mod moves;
-pub mod vocabulary;

@@ -1,5 +1,7 @@
 //! The statuses of a report and the transitions between them (INS-6).
 
+use uuid::Uuid;
+
 use crate::generated::types::ReportStatus;
 
 /// A report's status.
@@ -82,6 +84,28 @@ impl Status {
     }
 }
 
+/// The rule that a second inspector publishes a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Review {
+    /// Whether the organization has the rule.
+    pub is_needed: bool,
+    /// The inspector who sent the report to its last review.
+    pub sent_by: Option<Uuid>,
+}
+
+impl Review {
+    /// Whether the inspector may publish a report that has the status `from`. To take back the request of a cancellation is no
+    /// publication.
+    pub fn allows(self, from: Status, inspector: Uuid) -> bool {
+        match from {
+            _ if !self.is_needed => true,
+            CancelRequested => true,
+            InReview => self.sent_by != Some(inspector),
+            _ => false,
+        }
+    }
+}
+
 impl From<Status> for ReportStatus {
     fn from(status: Status) -> Self {
         match status {
@@ -135,6 +159,20 @@ mod tests {
             [RevisionRequested, Archived, CancelRequested]
         );
         assert_eq!(CancelRequested.may_become(Some(Archived)), [Archived, Cancelled]);
+    }
+
+    /// INS-20
+    #[test]
+    fn where_a_review_is_needed_another_inspector_than_the_one_who_asked_for_it_publishes() {
+        let (author, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let review = Review {
+            is_needed: true,
+            sent_by: Some(author),
+        };
+        assert!(review.allows(InReview, other) && !review.allows(InReview, author));
+        assert!(!review.allows(Draft, other) && !review.allows(RevisionRequested, other));
+        assert!(review.allows(CancelRequested, author));
+        assert!(Review::default().allows(Draft, author));
     }
 
     /// INS-6

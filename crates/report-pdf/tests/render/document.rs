@@ -1,11 +1,11 @@
-//! The document's structure, metadata and texts, and that a changed appearance has a new version.
+//! The document's structure, metadata, texts and photos, and that a changed appearance has a new version.
 
 use lopdf::Document;
 use partner_api_domain::pdf_key::RENDERER_VERSION;
-use report_pdf::Renderer;
+use report_pdf::{Photo, PhotoFormat, Renderer};
 use sha2::{Digest, Sha256};
 
-use crate::{SAMPLE, metadata, render, report, small, squeeze, text};
+use crate::{SAMPLE, metadata, render, report, sample, small, squeeze, text};
 
 #[test]
 fn the_sample_is_a_tagged_turkish_pdf_of_several_pages() {
@@ -161,4 +161,44 @@ fn a_report_without_an_inspection_has_no_score_and_names_what_was_not_inspected(
         printed.contains(&squeeze("1 tanesi incelenmedi. Puan, incelenen noktalara göredir.")),
         "{printed}"
     );
+}
+
+/// REP-21
+#[test]
+fn damage_photos_name_their_point_and_omitted_photos_are_counted() {
+    let mut report = report();
+    assert!(!text(&render(&report)).contains("basılmıştır"));
+    report.photos_in_all = 9;
+    let text = text(&render(&report));
+    for expected in ["Rapordaki 9 fotoğraftan 6 tanesi basılmıştır", "Hasar · Aks körükleri"] {
+        assert!(text.contains(&squeeze(expected)), "{expected} in {text}");
+    }
+}
+
+#[test]
+fn photos_of_all_supported_formats_are_drawn() {
+    let encoded = |format: image::ImageFormat| {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        image::DynamicImage::new_rgb8(40, 30)
+            .write_to(&mut bytes, format)
+            .map(|()| bytes.into_inner())
+    };
+    let mut report = small();
+    report.photos = [
+        (Some(PhotoFormat::Jpeg), sample::jpeg(1, 40, 30)),
+        (Some(PhotoFormat::Png), encoded(image::ImageFormat::Png).unwrap()),
+        (Some(PhotoFormat::WebP), encoded(image::ImageFormat::WebP).unwrap()),
+        // A format that browsers show but that cannot be printed.
+        (None, b"<svg/>".to_vec()),
+    ]
+    .map(|(format, data)| Photo {
+        caption: None,
+        kind: "EXTERIOR".to_owned(),
+        point: None,
+        format,
+        data,
+    })
+    .to_vec();
+    let text = text(&render(&report));
+    assert_eq!(text.matches(&squeeze("Fotoğraf görüntülenemiyor")).count(), 1, "{text}");
 }

@@ -4,10 +4,8 @@
 mod document;
 mod extremes;
 mod hostile;
-mod photos;
 mod sample;
 mod tables;
-mod test_line;
 
 use std::sync::LazyLock;
 
@@ -17,8 +15,15 @@ use report_pdf::{Renderer, Report};
 static RENDERER: LazyLock<Renderer> = LazyLock::new(Renderer::new);
 static SAMPLE: LazyLock<Vec<u8>> = LazyLock::new(|| render(&report()));
 
+/// Renders a report. With `PDFS=FOLDER`, saves each PDF under the name of its test, to be looked at.
 fn render(report: &Report) -> Vec<u8> {
-    RENDERER.render(report).expect("the report renders")
+    let pdf = RENDERER.render(report).expect("the report renders");
+    if let Some(folder) = std::env::var_os("PDFS") {
+        let test = std::thread::current().name().unwrap_or("main").replace("::", "-");
+        let name = format!("{test}-{}.pdf", pdf.len());
+        std::fs::write(std::path::Path::new(&folder).join(name), &pdf).expect("the folder is writable");
+    }
+    pdf
 }
 
 /// The sample with small photos.

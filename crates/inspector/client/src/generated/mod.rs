@@ -67,6 +67,62 @@ pub mod types {
                 })
         }
     }
+    ///`AddPhotoKind`
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct AddPhotoKind(::std::string::String);
+    impl ::std::ops::Deref for AddPhotoKind {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<AddPhotoKind> for ::std::string::String {
+        fn from(value: AddPhotoKind) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for AddPhotoKind {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
+            { ::regress::Regex::new("^[A-Z][A-Z0-9_]{0,63}$").unwrap() });
+            if PATTERN.find(value).is_none() {
+                return Err("doesn't match pattern \"^[A-Z][A-Z0-9_]{0,63}$\"".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for AddPhotoKind {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for AddPhotoKind {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for AddPhotoKind {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
     ///`AddPhotoPointCode`
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
@@ -123,111 +179,6 @@ pub mod types {
                 })
         }
     }
-    /**A point's status. If it is omitted, the organization's thresholds determine it from the number. It is required if they do
-not.
-*/
-    #[derive(
-        ::serde::Deserialize,
-        ::serde::Serialize,
-        Clone,
-        Copy,
-        Debug,
-        Eq,
-        Hash,
-        Ord,
-        PartialEq,
-        PartialOrd
-    )]
-    pub enum AnswerStatus {
-        #[serde(rename = "ORIGINAL")]
-        Original,
-        #[serde(rename = "LOCAL_PAINT")]
-        LocalPaint,
-        #[serde(rename = "PAINTED")]
-        Painted,
-        #[serde(rename = "REPLACED")]
-        Replaced,
-        #[serde(rename = "GOOD")]
-        Good,
-        #[serde(rename = "WORN")]
-        Worn,
-        #[serde(rename = "LOOSE")]
-        Loose,
-        #[serde(rename = "LEAKING")]
-        Leaking,
-        #[serde(rename = "CORRODED")]
-        Corroded,
-        #[serde(rename = "MISSING")]
-        Missing,
-        #[serde(rename = "FAULTY")]
-        Faulty,
-        #[serde(rename = "BROKEN")]
-        Broken,
-        #[serde(rename = "BORDERLINE")]
-        Borderline,
-        #[serde(rename = "OUT_OF_LIMIT")]
-        OutOfLimit,
-    }
-    impl ::std::fmt::Display for AnswerStatus {
-        fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-            match *self {
-                Self::Original => f.write_str("ORIGINAL"),
-                Self::LocalPaint => f.write_str("LOCAL_PAINT"),
-                Self::Painted => f.write_str("PAINTED"),
-                Self::Replaced => f.write_str("REPLACED"),
-                Self::Good => f.write_str("GOOD"),
-                Self::Worn => f.write_str("WORN"),
-                Self::Loose => f.write_str("LOOSE"),
-                Self::Leaking => f.write_str("LEAKING"),
-                Self::Corroded => f.write_str("CORRODED"),
-                Self::Missing => f.write_str("MISSING"),
-                Self::Faulty => f.write_str("FAULTY"),
-                Self::Broken => f.write_str("BROKEN"),
-                Self::Borderline => f.write_str("BORDERLINE"),
-                Self::OutOfLimit => f.write_str("OUT_OF_LIMIT"),
-            }
-        }
-    }
-    impl ::std::str::FromStr for AnswerStatus {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            match value {
-                "ORIGINAL" => Ok(Self::Original),
-                "LOCAL_PAINT" => Ok(Self::LocalPaint),
-                "PAINTED" => Ok(Self::Painted),
-                "REPLACED" => Ok(Self::Replaced),
-                "GOOD" => Ok(Self::Good),
-                "WORN" => Ok(Self::Worn),
-                "LOOSE" => Ok(Self::Loose),
-                "LEAKING" => Ok(Self::Leaking),
-                "CORRODED" => Ok(Self::Corroded),
-                "MISSING" => Ok(Self::Missing),
-                "FAULTY" => Ok(Self::Faulty),
-                "BROKEN" => Ok(Self::Broken),
-                "BORDERLINE" => Ok(Self::Borderline),
-                "OUT_OF_LIMIT" => Ok(Self::OutOfLimit),
-                _ => Err("invalid value".into()),
-            }
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for AnswerStatus {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for AnswerStatus {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
     ///An answer to write.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct AnswerToWrite {
@@ -239,8 +190,11 @@ not.
         pub numeric_value: ::std::option::Option<super::DecimalNumber>,
         ///The code of a point of the form's template.
         pub point_code: AnswerToWritePointCode,
+        /**The status, one of the form's `statuses`. If it is omitted, the organization's thresholds determine it from the number.
+It is required if they do not.
+*/
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
-        pub status_code: ::std::option::Option<AnswerStatus>,
+        pub status_code: ::std::option::Option<AnswerToWriteStatusCode>,
     }
     impl AnswerToWrite {
         pub fn builder() -> builder::AnswerToWrite {
@@ -347,6 +301,65 @@ not.
         }
     }
     impl<'de> ::serde::Deserialize<'de> for AnswerToWritePointCode {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    /**The status, one of the form's `statuses`. If it is omitted, the organization's thresholds determine it from the number.
+It is required if they do not.
+*/
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct AnswerToWriteStatusCode(::std::string::String);
+    impl ::std::ops::Deref for AnswerToWriteStatusCode {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<AnswerToWriteStatusCode> for ::std::string::String {
+        fn from(value: AnswerToWriteStatusCode) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for AnswerToWriteStatusCode {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            if value.chars().count() > 64usize {
+                return Err("longer than 64 characters".into());
+            }
+            if value.chars().count() < 1usize {
+                return Err("shorter than 1 characters".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for AnswerToWriteStatusCode {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for AnswerToWriteStatusCode {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for AnswerToWriteStatusCode {
         fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
         where
             D: ::serde::Deserializer<'de>,
@@ -504,6 +517,32 @@ not.
     }
     impl CorrectVehicle {
         pub fn builder() -> builder::CorrectVehicle {
+            Default::default()
+        }
+    }
+    ///An answer that was replaced or removed.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct EarlierAnswer {
+        ///The inspector's note.
+        pub note: ::std::string::String,
+        ///The number.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub numeric_value: ::std::option::Option<super::DecimalNumber>,
+        ///The time at which it was replaced or removed.
+        pub replaced_at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The severity of the status.
+        pub severity: ::std::string::String,
+        ///The status.
+        pub status_code: ::std::string::String,
+        ///The label of the status.
+        pub status_label: ::std::string::String,
+        ///The time at which it was written.
+        pub written_at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The author, a person or a device.
+        pub written_by: ::std::string::String,
+    }
+    impl EarlierAnswer {
+        pub fn builder() -> builder::EarlierAnswer {
             Default::default()
         }
     }
@@ -745,6 +784,10 @@ is invalid, the message begins with the field's name.
         pub name: ::std::string::String,
         ///All points of the template in order, with and without an answer.
         pub points: ::std::vec::Vec<Point>,
+        /**The statuses of its points, the best first. Those of the test line are `GOOD`, `BORDERLINE` and `OUT_OF_LIMIT`, which
+thresholds determine.
+*/
+        pub statuses: ::std::vec::Vec<PointStatus>,
         ///The template's code.
         pub template_code: ::std::string::String,
     }
@@ -1292,8 +1335,10 @@ is invalid, the message begins with the field's name.
         pub id: ::uuid::Uuid,
         ///Whether partners see the photo after the report is published.
         pub is_shown: bool,
-        ///The kind of photo. Imported photos may have other kinds than those of `PhotoKind`.
+        ///The kind of photo. Imported photos may have other kinds than those of the report's `photo_kinds`.
         pub kind: ::std::string::String,
+        ///Whether photos of the kind are shown to partners at all.
+        pub may_be_shown: bool,
         ///The code of the point that the photo shows.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub point_code: ::std::option::Option<::std::string::String>,
@@ -1307,83 +1352,22 @@ is invalid, the message begins with the field's name.
             Default::default()
         }
     }
-    ///The kind of photo. `REGISTRATION` and `OTOSICIL_PDF` are never shown to partners.
-    #[derive(
-        ::serde::Deserialize,
-        ::serde::Serialize,
-        Clone,
-        Copy,
-        Debug,
-        Eq,
-        Hash,
-        Ord,
-        PartialEq,
-        PartialOrd
-    )]
-    pub enum PhotoKind {
-        #[serde(rename = "EXTERIOR")]
-        Exterior,
-        #[serde(rename = "INTERIOR")]
-        Interior,
-        #[serde(rename = "ENGINE")]
-        Engine,
-        #[serde(rename = "UNDERBODY")]
-        Underbody,
-        #[serde(rename = "DAMAGE")]
-        Damage,
-        #[serde(rename = "ODOMETER")]
-        Odometer,
-        #[serde(rename = "REGISTRATION")]
-        Registration,
-        #[serde(rename = "OTOSICIL_PDF")]
-        OtosicilPdf,
+    ///A kind of photo, from the organization's templates.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct PhotoKind {
+        ///The code.
+        pub code: ::std::string::String,
+        ///The number of photos of the kind that a report is expected to have.
+        pub expected: i32,
+        ///The label in the language of the reports.
+        pub label: ::std::string::String,
+        ///The label in English.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub label_en: ::std::option::Option<::std::string::String>,
     }
-    impl ::std::fmt::Display for PhotoKind {
-        fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-            match *self {
-                Self::Exterior => f.write_str("EXTERIOR"),
-                Self::Interior => f.write_str("INTERIOR"),
-                Self::Engine => f.write_str("ENGINE"),
-                Self::Underbody => f.write_str("UNDERBODY"),
-                Self::Damage => f.write_str("DAMAGE"),
-                Self::Odometer => f.write_str("ODOMETER"),
-                Self::Registration => f.write_str("REGISTRATION"),
-                Self::OtosicilPdf => f.write_str("OTOSICIL_PDF"),
-            }
-        }
-    }
-    impl ::std::str::FromStr for PhotoKind {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            match value {
-                "EXTERIOR" => Ok(Self::Exterior),
-                "INTERIOR" => Ok(Self::Interior),
-                "ENGINE" => Ok(Self::Engine),
-                "UNDERBODY" => Ok(Self::Underbody),
-                "DAMAGE" => Ok(Self::Damage),
-                "ODOMETER" => Ok(Self::Odometer),
-                "REGISTRATION" => Ok(Self::Registration),
-                "OTOSICIL_PDF" => Ok(Self::OtosicilPdf),
-                _ => Err("invalid value".into()),
-            }
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for PhotoKind {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for PhotoKind {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
+    impl PhotoKind {
+        pub fn builder() -> builder::PhotoKind {
+            Default::default()
         }
     }
     ///A point of a form.
@@ -1393,6 +1377,9 @@ is invalid, the message begins with the field's name.
         pub bounds: ::std::option::Option<Bounds>,
         ///The point's code.
         pub code: ::std::string::String,
+        ///The replaced and removed answers, the last one first, at most 20. Absent if there are none.
+        #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
+        pub earlier: ::std::vec::Vec<EarlierAnswer>,
         ///Whether the report is published only if the point has an answer.
         pub is_required: bool,
         ///The point's name.
@@ -1403,11 +1390,20 @@ is invalid, the message begins with the field's name.
         ///The number.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub numeric_value: ::std::option::Option<super::DecimalNumber>,
+        ///The panel of the car that the point is about.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub place: ::std::option::Option<::std::string::String>,
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub replaced: ::std::option::Option<ReplacedAnswer>,
+        ///The severity of the status.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub severity: ::std::option::Option<::std::string::String>,
         ///The status; null without an answer.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub status_code: ::std::option::Option<::std::string::String>,
+        ///The label of the status, as it is printed.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub status_label: ::std::option::Option<::std::string::String>,
         ///The unit of the number.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub unit: ::std::option::Option<::std::string::String>,
@@ -1420,6 +1416,26 @@ is invalid, the message begins with the field's name.
     }
     impl Point {
         pub fn builder() -> builder::Point {
+            Default::default()
+        }
+    }
+    ///A status that the points of a form can have, from its template.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct PointStatus {
+        ///The code.
+        pub code: ::std::string::String,
+        ///Whether the status is chosen often, and therefore shown as a button.
+        pub is_common: bool,
+        ///The label in the language of the reports.
+        pub label: ::std::string::String,
+        ///The label in English.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub label_en: ::std::option::Option<::std::string::String>,
+        ///The severity, which determines the deduction from the score. `NONE` is not a defect.
+        pub severity: ::std::string::String,
+    }
+    impl PointStatus {
+        pub fn builder() -> builder::PointStatus {
             Default::default()
         }
     }
@@ -1558,12 +1574,16 @@ is invalid, the message begins with the field's name.
         pub may_become: ::std::vec::Vec<ReportStatus>,
         ///The reading of the odometer, in km.
         pub mileage_km: i32,
+        ///Whether a report is published only after a review, by another inspector than the one who asked for it.
+        pub needs_review: bool,
         ///The score; null until the report is published.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub overall_score: ::std::option::Option<i32>,
         ///The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub pdf_sha256: ::std::option::Option<ReportDataPdfSha256>,
+        ///The kinds of photos of all templates, each once, in the order of the templates.
+        pub photo_kinds: ::std::vec::Vec<PhotoKind>,
         ///The photos, in order.
         pub photos: ::std::vec::Vec<Photo>,
         ///The plate under which the report was opened.
@@ -1948,8 +1968,9 @@ applied to the report, and those that an inspector discarded for its plate at it
         ///Whether partners see the photo after the report is published, unless its kind is never shown.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub is_shown: ::std::option::Option<bool>,
+        ///The kind of photo, one of the report's `photo_kinds`.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
-        pub kind: ::std::option::Option<PhotoKind>,
+        pub kind: ::std::option::Option<UpdatePhotoKind>,
     }
     impl UpdatePhoto {
         pub fn builder() -> builder::UpdatePhoto {
@@ -1999,6 +2020,62 @@ applied to the report, and those that an inspector discarded for its plate at it
         }
     }
     impl<'de> ::serde::Deserialize<'de> for UpdatePhotoCaption {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    ///The kind of photo, one of the report's `photo_kinds`.
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct UpdatePhotoKind(::std::string::String);
+    impl ::std::ops::Deref for UpdatePhotoKind {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<UpdatePhotoKind> for ::std::string::String {
+        fn from(value: UpdatePhotoKind) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for UpdatePhotoKind {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
+            { ::regress::Regex::new("^[A-Z][A-Z0-9_]{0,63}$").unwrap() });
+            if PATTERN.find(value).is_none() {
+                return Err("doesn't match pattern \"^[A-Z][A-Z0-9_]{0,63}$\"".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for UpdatePhotoKind {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for UpdatePhotoKind {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for UpdatePhotoKind {
         fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
         where
             D: ::serde::Deserializer<'de>,
@@ -2250,7 +2327,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         pub transmission: Transmission,
         #[serde(rename = "type")]
         pub type_: BodyType,
-        ///The vehicle identification number (VIN).
+        ///The vehicle identification number (VIN). Only vehicles before the model year 1981 have fewer than 17 characters.
         pub vin: VehicleDataVin,
         ///The model year.
         pub year: i32,
@@ -2431,7 +2508,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 })
         }
     }
-    ///The vehicle identification number (VIN).
+    ///The vehicle identification number (VIN). Only vehicles before the model year 1981 have fewer than 17 characters.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct VehicleDataVin(::std::string::String);
@@ -2452,9 +2529,14 @@ applied to the report, and those that an inspector discarded for its plate at it
             value: &str,
         ) -> ::std::result::Result<Self, self::error::ConversionError> {
             static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
-            { ::regress::Regex::new("^[A-HJ-NPR-Z0-9]{17}$").unwrap() });
+            {
+                ::regress::Regex::new("^([A-HJ-NPR-Z0-9]{17}|[A-Z0-9]{5,16})$").unwrap()
+            });
             if PATTERN.find(value).is_none() {
-                return Err("doesn't match pattern \"^[A-HJ-NPR-Z0-9]{17}$\"".into());
+                return Err(
+                    "doesn't match pattern \"^([A-HJ-NPR-Z0-9]{17}|[A-Z0-9]{5,16})$\""
+                        .into(),
+                );
             }
             Ok(Self(value.to_string()))
         }
@@ -2552,7 +2634,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::string::String,
             >,
             status_code: ::std::result::Result<
-                ::std::option::Option<super::AnswerStatus>,
+                ::std::option::Option<super::AnswerToWriteStatusCode>,
                 ::std::string::String,
             >,
         }
@@ -2609,7 +2691,9 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
             pub fn status_code<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<::std::option::Option<super::AnswerStatus>>,
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::AnswerToWriteStatusCode>,
+                >,
                 T::Error: ::std::fmt::Display,
             {
                 self.status_code = value
@@ -2991,6 +3075,183 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
         }
         #[derive(Clone, Debug)]
+        pub struct EarlierAnswer {
+            note: ::std::result::Result<::std::string::String, ::std::string::String>,
+            numeric_value: ::std::result::Result<
+                ::std::option::Option<super::super::DecimalNumber>,
+                ::std::string::String,
+            >,
+            replaced_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
+            severity: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+            status_code: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+            status_label: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+            written_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
+            written_by: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for EarlierAnswer {
+            fn default() -> Self {
+                Self {
+                    note: Err("no value supplied for note".to_string()),
+                    numeric_value: Ok(Default::default()),
+                    replaced_at: Err("no value supplied for replaced_at".to_string()),
+                    severity: Err("no value supplied for severity".to_string()),
+                    status_code: Err("no value supplied for status_code".to_string()),
+                    status_label: Err("no value supplied for status_label".to_string()),
+                    written_at: Err("no value supplied for written_at".to_string()),
+                    written_by: Err("no value supplied for written_by".to_string()),
+                }
+            }
+        }
+        impl EarlierAnswer {
+            pub fn note<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.note = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for note: {e}")
+                    });
+                self
+            }
+            pub fn numeric_value<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::super::DecimalNumber>,
+                >,
+                T::Error: ::std::fmt::Display,
+            {
+                self.numeric_value = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for numeric_value: {e}")
+                    });
+                self
+            }
+            pub fn replaced_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.replaced_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for replaced_at: {e}")
+                    });
+                self
+            }
+            pub fn severity<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.severity = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for severity: {e}")
+                    });
+                self
+            }
+            pub fn status_code<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.status_code = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for status_code: {e}")
+                    });
+                self
+            }
+            pub fn status_label<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.status_label = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for status_label: {e}")
+                    });
+                self
+            }
+            pub fn written_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.written_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for written_at: {e}")
+                    });
+                self
+            }
+            pub fn written_by<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.written_by = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for written_by: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<EarlierAnswer> for super::EarlierAnswer {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: EarlierAnswer,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    note: value.note?,
+                    numeric_value: value.numeric_value?,
+                    replaced_at: value.replaced_at?,
+                    severity: value.severity?,
+                    status_code: value.status_code?,
+                    status_label: value.status_label?,
+                    written_at: value.written_at?,
+                    written_by: value.written_by?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::EarlierAnswer> for EarlierAnswer {
+            fn from(value: super::EarlierAnswer) -> Self {
+                Self {
+                    note: Ok(value.note),
+                    numeric_value: Ok(value.numeric_value),
+                    replaced_at: Ok(value.replaced_at),
+                    severity: Ok(value.severity),
+                    status_code: Ok(value.status_code),
+                    status_label: Ok(value.status_label),
+                    written_at: Ok(value.written_at),
+                    written_by: Ok(value.written_by),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
         pub struct Error {
             error: ::std::result::Result<super::ErrorDetail, ::std::string::String>,
         }
@@ -3244,6 +3505,10 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::vec::Vec<super::Point>,
                 ::std::string::String,
             >,
+            statuses: ::std::result::Result<
+                ::std::vec::Vec<super::PointStatus>,
+                ::std::string::String,
+            >,
             template_code: ::std::result::Result<
                 ::std::string::String,
                 ::std::string::String,
@@ -3257,6 +3522,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     is_test_line: Err("no value supplied for is_test_line".to_string()),
                     name: Err("no value supplied for name".to_string()),
                     points: Err("no value supplied for points".to_string()),
+                    statuses: Err("no value supplied for statuses".to_string()),
                     template_code: Err("no value supplied for template_code".to_string()),
                 }
             }
@@ -3322,6 +3588,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     });
                 self
             }
+            pub fn statuses<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::PointStatus>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.statuses = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for statuses: {e}")
+                    });
+                self
+            }
             pub fn template_code<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::string::String>,
@@ -3346,6 +3624,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     is_test_line: value.is_test_line?,
                     name: value.name?,
                     points: value.points?,
+                    statuses: value.statuses?,
                     template_code: value.template_code?,
                 })
             }
@@ -3358,6 +3637,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     is_test_line: Ok(value.is_test_line),
                     name: Ok(value.name),
                     points: Ok(value.points),
+                    statuses: Ok(value.statuses),
                     template_code: Ok(value.template_code),
                 }
             }
@@ -4003,6 +4283,7 @@ applied to the report, and those that an inspector discarded for its plate at it
             id: ::std::result::Result<::uuid::Uuid, ::std::string::String>,
             is_shown: ::std::result::Result<bool, ::std::string::String>,
             kind: ::std::result::Result<::std::string::String, ::std::string::String>,
+            may_be_shown: ::std::result::Result<bool, ::std::string::String>,
             point_code: ::std::result::Result<
                 ::std::option::Option<::std::string::String>,
                 ::std::string::String,
@@ -4020,6 +4301,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     id: Err("no value supplied for id".to_string()),
                     is_shown: Err("no value supplied for is_shown".to_string()),
                     kind: Err("no value supplied for kind".to_string()),
+                    may_be_shown: Err("no value supplied for may_be_shown".to_string()),
                     point_code: Ok(Default::default()),
                     thumb_url: Err("no value supplied for thumb_url".to_string()),
                     url: Err("no value supplied for url".to_string()),
@@ -4073,6 +4355,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     });
                 self
             }
+            pub fn may_be_shown<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.may_be_shown = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for may_be_shown: {e}")
+                    });
+                self
+            }
             pub fn point_code<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
@@ -4120,6 +4414,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     id: value.id?,
                     is_shown: value.is_shown?,
                     kind: value.kind?,
+                    may_be_shown: value.may_be_shown?,
                     point_code: value.point_code?,
                     thumb_url: value.thumb_url?,
                     url: value.url?,
@@ -4133,9 +4428,103 @@ applied to the report, and those that an inspector discarded for its plate at it
                     id: Ok(value.id),
                     is_shown: Ok(value.is_shown),
                     kind: Ok(value.kind),
+                    may_be_shown: Ok(value.may_be_shown),
                     point_code: Ok(value.point_code),
                     thumb_url: Ok(value.thumb_url),
                     url: Ok(value.url),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
+        pub struct PhotoKind {
+            code: ::std::result::Result<::std::string::String, ::std::string::String>,
+            expected: ::std::result::Result<i32, ::std::string::String>,
+            label: ::std::result::Result<::std::string::String, ::std::string::String>,
+            label_en: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for PhotoKind {
+            fn default() -> Self {
+                Self {
+                    code: Err("no value supplied for code".to_string()),
+                    expected: Err("no value supplied for expected".to_string()),
+                    label: Err("no value supplied for label".to_string()),
+                    label_en: Ok(Default::default()),
+                }
+            }
+        }
+        impl PhotoKind {
+            pub fn code<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.code = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for code: {e}")
+                    });
+                self
+            }
+            pub fn expected<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<i32>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.expected = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for expected: {e}")
+                    });
+                self
+            }
+            pub fn label<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.label = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for label: {e}")
+                    });
+                self
+            }
+            pub fn label_en<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.label_en = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for label_en: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<PhotoKind> for super::PhotoKind {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: PhotoKind,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    code: value.code?,
+                    expected: value.expected?,
+                    label: value.label?,
+                    label_en: value.label_en?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::PhotoKind> for PhotoKind {
+            fn from(value: super::PhotoKind) -> Self {
+                Self {
+                    code: Ok(value.code),
+                    expected: Ok(value.expected),
+                    label: Ok(value.label),
+                    label_en: Ok(value.label_en),
                 }
             }
         }
@@ -4146,6 +4535,10 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::string::String,
             >,
             code: ::std::result::Result<::std::string::String, ::std::string::String>,
+            earlier: ::std::result::Result<
+                ::std::vec::Vec<super::EarlierAnswer>,
+                ::std::string::String,
+            >,
             is_required: ::std::result::Result<bool, ::std::string::String>,
             name: ::std::result::Result<::std::string::String, ::std::string::String>,
             note: ::std::result::Result<
@@ -4156,11 +4549,23 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::option::Option<super::super::DecimalNumber>,
                 ::std::string::String,
             >,
+            place: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
             replaced: ::std::result::Result<
                 ::std::option::Option<super::ReplacedAnswer>,
                 ::std::string::String,
             >,
+            severity: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
             status_code: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
+            status_label: ::std::result::Result<
                 ::std::option::Option<::std::string::String>,
                 ::std::string::String,
             >,
@@ -4182,12 +4587,16 @@ applied to the report, and those that an inspector discarded for its plate at it
                 Self {
                     bounds: Ok(Default::default()),
                     code: Err("no value supplied for code".to_string()),
+                    earlier: Ok(Default::default()),
                     is_required: Err("no value supplied for is_required".to_string()),
                     name: Err("no value supplied for name".to_string()),
                     note: Ok(Default::default()),
                     numeric_value: Ok(Default::default()),
+                    place: Ok(Default::default()),
                     replaced: Ok(Default::default()),
+                    severity: Ok(Default::default()),
                     status_code: Ok(Default::default()),
+                    status_label: Ok(Default::default()),
                     unit: Ok(Default::default()),
                     written_at: Ok(Default::default()),
                     written_by: Ok(Default::default()),
@@ -4216,6 +4625,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for code: {e}")
+                    });
+                self
+            }
+            pub fn earlier<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::EarlierAnswer>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.earlier = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for earlier: {e}")
                     });
                 self
             }
@@ -4269,6 +4690,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     });
                 self
             }
+            pub fn place<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.place = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for place: {e}")
+                    });
+                self
+            }
             pub fn replaced<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::option::Option<super::ReplacedAnswer>>,
@@ -4281,6 +4714,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     });
                 self
             }
+            pub fn severity<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.severity = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for severity: {e}")
+                    });
+                self
+            }
             pub fn status_code<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
@@ -4290,6 +4735,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for status_code: {e}")
+                    });
+                self
+            }
+            pub fn status_label<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.status_label = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for status_label: {e}")
                     });
                 self
             }
@@ -4340,12 +4797,16 @@ applied to the report, and those that an inspector discarded for its plate at it
                 Ok(Self {
                     bounds: value.bounds?,
                     code: value.code?,
+                    earlier: value.earlier?,
                     is_required: value.is_required?,
                     name: value.name?,
                     note: value.note?,
                     numeric_value: value.numeric_value?,
+                    place: value.place?,
                     replaced: value.replaced?,
+                    severity: value.severity?,
                     status_code: value.status_code?,
+                    status_label: value.status_label?,
                     unit: value.unit?,
                     written_at: value.written_at?,
                     written_by: value.written_by?,
@@ -4357,15 +4818,131 @@ applied to the report, and those that an inspector discarded for its plate at it
                 Self {
                     bounds: Ok(value.bounds),
                     code: Ok(value.code),
+                    earlier: Ok(value.earlier),
                     is_required: Ok(value.is_required),
                     name: Ok(value.name),
                     note: Ok(value.note),
                     numeric_value: Ok(value.numeric_value),
+                    place: Ok(value.place),
                     replaced: Ok(value.replaced),
+                    severity: Ok(value.severity),
                     status_code: Ok(value.status_code),
+                    status_label: Ok(value.status_label),
                     unit: Ok(value.unit),
                     written_at: Ok(value.written_at),
                     written_by: Ok(value.written_by),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
+        pub struct PointStatus {
+            code: ::std::result::Result<::std::string::String, ::std::string::String>,
+            is_common: ::std::result::Result<bool, ::std::string::String>,
+            label: ::std::result::Result<::std::string::String, ::std::string::String>,
+            label_en: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
+            severity: ::std::result::Result<
+                ::std::string::String,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for PointStatus {
+            fn default() -> Self {
+                Self {
+                    code: Err("no value supplied for code".to_string()),
+                    is_common: Err("no value supplied for is_common".to_string()),
+                    label: Err("no value supplied for label".to_string()),
+                    label_en: Ok(Default::default()),
+                    severity: Err("no value supplied for severity".to_string()),
+                }
+            }
+        }
+        impl PointStatus {
+            pub fn code<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.code = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for code: {e}")
+                    });
+                self
+            }
+            pub fn is_common<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.is_common = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for is_common: {e}")
+                    });
+                self
+            }
+            pub fn label<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.label = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for label: {e}")
+                    });
+                self
+            }
+            pub fn label_en<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.label_en = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for label_en: {e}")
+                    });
+                self
+            }
+            pub fn severity<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.severity = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for severity: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<PointStatus> for super::PointStatus {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: PointStatus,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    code: value.code?,
+                    is_common: value.is_common?,
+                    label: value.label?,
+                    label_en: value.label_en?,
+                    severity: value.severity?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::PointStatus> for PointStatus {
+            fn from(value: super::PointStatus) -> Self {
+                Self {
+                    code: Ok(value.code),
+                    is_common: Ok(value.is_common),
+                    label: Ok(value.label),
+                    label_en: Ok(value.label_en),
+                    severity: Ok(value.severity),
                 }
             }
         }
@@ -4757,12 +5334,17 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::string::String,
             >,
             mileage_km: ::std::result::Result<i32, ::std::string::String>,
+            needs_review: ::std::result::Result<bool, ::std::string::String>,
             overall_score: ::std::result::Result<
                 ::std::option::Option<i32>,
                 ::std::string::String,
             >,
             pdf_sha256: ::std::result::Result<
                 ::std::option::Option<super::ReportDataPdfSha256>,
+                ::std::string::String,
+            >,
+            photo_kinds: ::std::result::Result<
+                ::std::vec::Vec<super::PhotoKind>,
                 ::std::string::String,
             >,
             photos: ::std::result::Result<
@@ -4820,8 +5402,10 @@ applied to the report, and those that an inspector discarded for its plate at it
                     id: Err("no value supplied for id".to_string()),
                     may_become: Err("no value supplied for may_become".to_string()),
                     mileage_km: Err("no value supplied for mileage_km".to_string()),
+                    needs_review: Err("no value supplied for needs_review".to_string()),
                     overall_score: Ok(Default::default()),
                     pdf_sha256: Ok(Default::default()),
+                    photo_kinds: Err("no value supplied for photo_kinds".to_string()),
                     photos: Err("no value supplied for photos".to_string()),
                     plate: Err("no value supplied for plate".to_string()),
                     pricing: Err("no value supplied for pricing".to_string()),
@@ -4917,6 +5501,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     });
                 self
             }
+            pub fn needs_review<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.needs_review = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for needs_review: {e}")
+                    });
+                self
+            }
             pub fn overall_score<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::option::Option<i32>>,
@@ -4940,6 +5536,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for pdf_sha256: {e}")
+                    });
+                self
+            }
+            pub fn photo_kinds<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::PhotoKind>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.photo_kinds = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for photo_kinds: {e}")
                     });
                 self
             }
@@ -5142,8 +5750,10 @@ applied to the report, and those that an inspector discarded for its plate at it
                     id: value.id?,
                     may_become: value.may_become?,
                     mileage_km: value.mileage_km?,
+                    needs_review: value.needs_review?,
                     overall_score: value.overall_score?,
                     pdf_sha256: value.pdf_sha256?,
+                    photo_kinds: value.photo_kinds?,
                     photos: value.photos?,
                     plate: value.plate?,
                     pricing: value.pricing?,
@@ -5171,8 +5781,10 @@ applied to the report, and those that an inspector discarded for its plate at it
                     id: Ok(value.id),
                     may_become: Ok(value.may_become),
                     mileage_km: Ok(value.mileage_km),
+                    needs_review: Ok(value.needs_review),
                     overall_score: Ok(value.overall_score),
                     pdf_sha256: Ok(value.pdf_sha256),
+                    photo_kinds: Ok(value.photo_kinds),
                     photos: Ok(value.photos),
                     plate: Ok(value.plate),
                     pricing: Ok(value.pricing),
@@ -5621,7 +6233,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::string::String,
             >,
             kind: ::std::result::Result<
-                ::std::option::Option<super::PhotoKind>,
+                ::std::option::Option<super::UpdatePhotoKind>,
                 ::std::string::String,
             >,
         }
@@ -5663,7 +6275,9 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
             pub fn kind<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<::std::option::Option<super::PhotoKind>>,
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::UpdatePhotoKind>,
+                >,
                 T::Error: ::std::fmt::Display,
             {
                 self.kind = value
@@ -6939,7 +7553,7 @@ Sends a `POST` request to `/inspector/v1/reports/{id}/photos`
 Arguments:
 - `id`: The report.
 - `caption`: The caption.
-- `kind`: The kind of photo.
+- `kind`: The kind of photo, one of the report's `photo_kinds`.
 - `point_code`: The point of the template that the photo shows.
 - `body`: The bytes of the image file.
 ```ignore
@@ -8683,7 +9297,7 @@ pub mod builder {
         client: &'a super::Client,
         id: Result<::uuid::Uuid, String>,
         caption: Result<Option<types::AddPhotoCaption>, String>,
-        kind: Result<types::PhotoKind, String>,
+        kind: Result<types::AddPhotoKind, String>,
         point_code: Result<Option<types::AddPhotoPointCode>, String>,
         body: Result<reqwest::Body, String>,
     }
@@ -8723,11 +9337,11 @@ pub mod builder {
         }
         pub fn kind<V>(mut self, value: V) -> Self
         where
-            V: std::convert::TryInto<types::PhotoKind>,
+            V: std::convert::TryInto<types::AddPhotoKind>,
         {
             self.kind = value
                 .try_into()
-                .map_err(|_| "conversion to `PhotoKind` for kind failed".to_string());
+                .map_err(|_| "conversion to `AddPhotoKind` for kind failed".to_string());
             self
         }
         pub fn point_code<V>(mut self, value: V) -> Self

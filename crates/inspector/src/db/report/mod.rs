@@ -6,11 +6,14 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::axle::{self, Computed};
+use partner_api_domain::template::{PhotoKind, Status as PointStatus};
 use partner_api_domain::threshold::Bounds;
+use partner_api_store::DbError;
 use rust_decimal::Decimal;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::rules::moves::Status;
+use crate::rules::moves::{Review, Status};
 
 pub use read::find;
 
@@ -24,7 +27,23 @@ macro_rules! version {
     };
 }
 
-pub(super) use version;
+/// The SQL columns with the rule about the review of a report (`i`) of an organization (`o`), for [`review_of`].
+macro_rules! review {
+    () => {
+        "o.needs_review, (SELECT t.inspector_id FROM inspection_transitions t \
+          WHERE t.inspection_id = i.id AND t.to_status = 'IN_REVIEW' ORDER BY t.number DESC LIMIT 1) AS reviewed_for"
+    };
+}
+
+pub(super) use {review, version};
+
+/// Returns the rule about the review of a report.
+pub(super) fn review_of(row: &Row) -> Result<Review, DbError> {
+    Ok(Review {
+        is_needed: row.try_get("needs_review")?,
+        sent_by: row.try_get("reviewed_for")?,
+    })
+}
 
 /// A report.
 #[derive(Clone, Debug)]
@@ -37,6 +56,8 @@ pub struct Report {
     pub report_number: String,
     /// Its status.
     pub status: Status,
+    /// The rule about its review.
+    pub review: Review,
     /// Its branch.
     pub branch_id: Uuid,
     /// The plate under which it was opened.
@@ -63,6 +84,8 @@ pub struct Report {
     pub vehicle: Vehicle,
     /// Its forms.
     pub forms: Vec<Form>,
+    /// The kinds of photos of the organization's templates.
+    pub photo_kinds: Vec<PhotoKind>,
     /// Its photos.
     pub photos: Vec<Photo>,
     /// Its transitions.
@@ -165,6 +188,8 @@ pub struct Form {
     pub is_test_line: bool,
     /// The note on the whole form.
     pub general_note: String,
+    /// The statuses of its points, the best first.
+    pub statuses: Vec<PointStatus>,
     /// All points of the template.
     pub points: Vec<Point>,
 }
@@ -186,6 +211,19 @@ pub struct Point {
     pub is_required: bool,
     /// The inspector's answer that a device replaced on arrival.
     pub replaced: Option<Replaced>,
+    /// The panel of the car that the point is about.
+    pub place: Option<String>,
+    /// The replaced and removed answers, the last one first.
+    pub earlier: Vec<EarlierAnswer>,
+}
+
+/// An answer that was replaced or removed.
+#[derive(Clone, Debug)]
+pub struct EarlierAnswer {
+    /// The answer.
+    pub answer: Answer,
+    /// The time at which it was replaced or removed.
+    pub replaced_at: DateTime<Utc>,
 }
 
 /// An inspector's answer that a device replaced.
@@ -206,6 +244,10 @@ pub struct Replaced {
 pub struct Answer {
     /// Its status.
     pub status_code: String,
+    /// The label of the status.
+    pub status_label: String,
+    /// The severity of the status.
+    pub severity: String,
     /// Its number.
     pub numeric_value: Option<Decimal>,
     /// The inspector's note.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use partner_api_domain::pdf_key;
+use partner_api_domain::{pdf_key, template};
 use partner_api_store::connection::Connection;
 use partner_api_store::statement;
 use partner_api_store::{DbError, thresholds};
@@ -10,10 +10,11 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
-    Answer, AxleLimits, Form, Pdf, Photo, Point, Pricing, Replaced, Report, Settled, Transition, Vehicle, Writer,
-    version,
+    Answer, AxleLimits, EarlierAnswer, Form, Pdf, Photo, Point, Pricing, Replaced, Report, Settled, Transition,
+    Vehicle, Writer, review, review_of, version,
 };
 use crate::caller::Inspector;
+use crate::db::listed;
 
 statement! {
     /// The report `$1` if it is at one of the branches `$2`.
@@ -23,18 +24,21 @@ SELECT i.id, ", version!(), " AS version, i.report_number, i.status, i.branch_id
        i.currency, i.overall_score, i.public_slug, i.created_at, i.published_at,
        v.plate AS vehicle_plate, i.snapshot_vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color,
        v.factory_power_hp, d.sha256 AS pdf_sha256, d.object_key AS pdf_key,
-       CASE WHEN i.status = 'PUBLISHED' THEN report_fingerprint(i.id) END AS fingerprint
-FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
+       CASE WHEN i.status = 'PUBLISHED' THEN report_fingerprint(i.id) END AS fingerprint, ", review!(), "
+FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN vehicles v ON v.id = i.vehicle_id
 LEFT JOIN published_pdfs d ON d.object_key = i.pdf_object_key AND i.status = 'PUBLISHED'
 WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[])");
 
     /// A row for each point of each template of the organization of the report `$1`, with its answer if it has one.
     FORMS = "\
-SELECT t.code AS template_code, t.name AS template_name, t.is_test_line, f.general_note, p.code, p.name, p.unit,
+SELECT t.code AS template_code, t.name AS template_name, t.is_test_line, f.general_note,
+       p.id AS point_id, p.code, p.name, p.unit, p.place,
+       CASE WHEN row_number() OVER (PARTITION BY t.id ORDER BY p.position, p.code) = 1 THEN t.statuses END AS statuses,
        coalesce(p.is_required, t.is_required) AS is_required,
        r.status_code AS replaced_status, r.numeric_value AS replaced_number, r.written_by AS replaced_writer,
        r.written_at AS replaced_time,
-       a.status_code, a.numeric_value, a.note, a.written_by, a.written_at, m.id AS device_measurement, m.device_serial,
+       a.status_code, a.status_label, a.severity, a.numeric_value, a.note, a.written_by, a.written_at,
+       m.id AS device_measurement, m.device_serial,
        h.point_code IS NOT NULL AS has_bounds, h.good_min, h.good_max, h.borderline_min, h.borderline_max
 FROM inspections i
 JOIN form_templates t ON t.organization_id = i.organization_id
@@ -53,6 +57,23 @@ LEFT JOIN LATERAL (
 ) AS r ON m.id IS NOT NULL AND m.settled_by IS NULL
 WHERE i.id = $1
 ORDER BY t.position, t.code, p.position, p.code";
+
+    /// The last 20 replaced and removed answers of each point of the report `$1`, the last one first.
+    EARLIER = "\
+SELECT e.* FROM (
+    SELECT h.point_id, h.status_code, h.status_label, h.severity, h.numeric_value, h.note, h.written_by, h.written_at, h.replaced_at,
+           h.ordinal, h.measurement_id AS device_measurement, m.device_serial,
+           row_number() OVER (PARTITION BY h.point_id ORDER BY h.replaced_at DESC, h.ordinal DESC) AS place
+    FROM inspection_forms f
+    JOIN inspection_form_answer_history h ON h.inspection_form_id = f.id
+    LEFT JOIN measurements m ON m.id = h.measurement_id
+    WHERE f.inspection_id = $1) AS e
+WHERE e.place <= 20 ORDER BY e.point_id, e.place";
+
+    /// The kinds of photos of each template of the organization of the report `$1`.
+    PHOTO_KINDS = "\
+SELECT t.photo_kinds FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
+WHERE i.id = $1 ORDER BY t.position, t.code";
 
     /// The photos of the report `$1`, in order.
     PHOTOS = "\
@@ -108,14 +129,20 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         return Ok(None);
     };
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&id];
-    let (forms, photos, transitions, pdfs, settled, limits) = futures::join!(
+    let (forms, earlier, kinds, photos, transitions, pdfs, settled, limits) = futures::join!(
         client.query(FORMS, &parameters),
+        client.query(EARLIER, &parameters),
+        client.query(PHOTO_KINDS, &parameters),
         client.query(PHOTOS, &parameters),
         client.query(TRANSITIONS, &parameters),
         client.query(PDFS, &parameters),
         client.query(SETTLED, &parameters),
         client.query(AXLE_LIMITS, &parameters),
     );
+    let mut photo_kinds = Vec::new();
+    for row in &kinds? {
+        photo_kinds.extend(listed::<template::PhotoKind>(row, "photo_kinds")?);
+    }
     let pdfs: Result<_, DbError> = pdfs?.iter().map(pdf).collect();
     let settled: Result<_, DbError> = settled?.iter().map(settled_measurement).collect();
     let photos: Result<_, DbError> = photos?.iter().map(photo).collect();
@@ -125,6 +152,7 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         version: head.try_get("version")?,
         report_number: head.try_get("report_number")?,
         status: head.try_get("status")?,
+        review: review_of(&head)?,
         branch_id: head.try_get("branch_id")?,
         plate: head.try_get("plate")?,
         mileage_km: head.try_get("snapshot_mileage_km")?,
@@ -156,7 +184,8 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
             color: head.try_get("color")?,
             factory_power_hp: head.try_get("factory_power_hp")?,
         },
-        forms: grouped(&forms?)?,
+        forms: grouped(&forms?, &earlier?)?,
+        photo_kinds: template::merged(photo_kinds),
         photos: photos?,
         transitions: transitions?,
         pdfs: pdfs?,
@@ -178,45 +207,74 @@ fn axle_limits(rows: &[Row]) -> Result<AxleLimits, DbError> {
 }
 
 /// Groups rows, which are sorted by form, into forms.
-fn grouped(rows: &[Row]) -> Result<Vec<Form>, DbError> {
+fn grouped(rows: &[Row], earlier: &[Row]) -> Result<Vec<Form>, DbError> {
+    let mut earlier = earlier_answers(earlier)?;
     let mut forms: Vec<Form> = Vec::new();
     for row in rows {
         let template_code: String = row.try_get("template_code")?;
         if forms.last().is_none_or(|form| form.template_code != template_code) {
+            let is_test_line = row.try_get("is_test_line")?;
             forms.push(Form {
                 template_code,
                 name: row.try_get("template_name")?,
-                is_test_line: row.try_get("is_test_line")?,
+                is_test_line,
+                // Only the first row of a form has them.
+                statuses: template::statuses(is_test_line, listed(row, "statuses")?),
                 general_note: row.try_get::<_, Option<String>>("general_note")?.unwrap_or_default(),
                 points: Vec::new(),
             });
         }
         if let Some(form) = forms.last_mut() {
-            form.points.push(point(row)?);
+            let id: Uuid = row.try_get("point_id")?;
+            form.points.push(point(row, earlier.remove(&id).unwrap_or_default())?);
         }
     }
     Ok(forms)
 }
 
-fn point(row: &Row) -> Result<Point, DbError> {
-    let answer = match row.try_get::<_, Option<String>>("status_code")? {
-        None => None,
-        Some(status_code) => Some(Answer {
-            status_code,
-            numeric_value: row.try_get("numeric_value")?,
-            note: row.try_get("note")?,
-            written_by: match row.try_get::<_, Option<Uuid>>("device_measurement")? {
-                Some(_) => Writer::Device(row.try_get("device_serial")?),
-                None => Writer::Person(row.try_get("written_by")?),
-            },
-            written_at: row.try_get("written_at")?,
-        }),
+/// Groups earlier answers by the IDs of their points.
+fn earlier_answers(rows: &[Row]) -> Result<BTreeMap<Uuid, Vec<EarlierAnswer>>, DbError> {
+    let mut answers: BTreeMap<Uuid, Vec<EarlierAnswer>> = BTreeMap::new();
+    for row in rows {
+        let Some(answer) = answer(row)? else { continue };
+        answers
+            .entry(row.try_get("point_id")?)
+            .or_default()
+            .push(EarlierAnswer {
+                answer,
+                replaced_at: row.try_get("replaced_at")?,
+            });
+    }
+    Ok(answers)
+}
+
+/// Returns the answer of a row; `None` for a point without one.
+fn answer(row: &Row) -> Result<Option<Answer>, DbError> {
+    let Some(status_code) = row.try_get("status_code")? else {
+        return Ok(None);
     };
+    Ok(Some(Answer {
+        status_code,
+        status_label: row.try_get("status_label")?,
+        severity: row.try_get("severity")?,
+        numeric_value: row.try_get("numeric_value")?,
+        note: row.try_get("note")?,
+        written_by: match row.try_get::<_, Option<Uuid>>("device_measurement")? {
+            Some(_) => Writer::Device(row.try_get("device_serial")?),
+            None => Writer::Person(row.try_get("written_by")?),
+        },
+        written_at: row.try_get("written_at")?,
+    }))
+}
+
+fn point(row: &Row, earlier: Vec<EarlierAnswer>) -> Result<Point, DbError> {
     Ok(Point {
         code: row.try_get("code")?,
         name: row.try_get("name")?,
         unit: row.try_get("unit")?,
-        answer,
+        answer: answer(row)?,
+        place: row.try_get("place")?,
+        earlier,
         bounds: match row.try_get("has_bounds")? {
             true => Some(thresholds::bounds(row)?),
             false => None,

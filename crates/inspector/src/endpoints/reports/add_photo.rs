@@ -6,7 +6,7 @@ use partner_api::request_log::Reason;
 use partner_api_store::orphaned_objects;
 use uuid::Uuid;
 
-use super::{change, check_editable, photo_kind};
+use super::{NO_SUCH_KIND, change, check_editable};
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::db::photos::{self, AddError, NewPhoto};
@@ -55,7 +55,7 @@ pub async fn handle(
     }
     let photo = NewPhoto {
         id,
-        kind: photo_kind(query.kind),
+        kind: &query.kind,
         point_code: query.point_code.as_deref(),
         caption: query.caption.as_deref(),
         object_key: &keys[0],
@@ -132,6 +132,7 @@ fn add_error(error: AddError) -> ApiError {
             "point_code",
             "is not a point of the report's forms; see the forms for the codes",
         )),
+        AddError::NoKind => ApiError::invalid_request(ValidationError::of_parameter("kind", NO_SUCH_KIND)),
         AddError::TooLate => ApiError::unavailable(Reason::RequestOverdue),
         AddError::TooMany => error::transition_rejected(format!("a report has at most {} photos", photos::MAX_PHOTOS)),
     }

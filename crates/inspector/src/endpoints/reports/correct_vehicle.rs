@@ -1,7 +1,9 @@
 //! `PUT /inspector/v1/reports/{id}/vehicle`: corrects the vehicle's data.
 
+use codegen_runtime::validation::ValidationErrors;
+
 use super::fill_form::fill_error;
-use super::open_report::{new_vehicle, power_error};
+use super::open_report::{new_vehicle, vehicle_errors};
 use super::{change, check_editable, check_version};
 use crate::caller::Caller;
 use crate::context::Context;
@@ -20,8 +22,8 @@ pub async fn handle(
     path: CorrectVehiclePath,
     body: CorrectVehicle,
 ) -> Result<CorrectVehicleResponse, ApiError> {
-    if let Some(error) = power_error(body.vehicle.factory_power_hp) {
-        return Err(ApiError::invalid_request(error));
+    if let Some(errors) = ValidationErrors::of(vehicle_errors(&body.vehicle)) {
+        return Err(ApiError::invalid_request(errors));
     }
     let (version, corrected) = (body.version, new_vehicle(body.vehicle));
     let report = change(context, caller, path.id, async |transaction, inspector, report| {

@@ -38,7 +38,7 @@ pub async fn handle(
 fn new_answer(answer: AnswerToWrite) -> NewAnswer {
     NewAnswer {
         point_code: answer.point_code,
-        status: answer.status_code.map(Into::into),
+        status: answer.status_code,
         number: answer.numeric_value.map(|number| number.value),
         note: answer.note,
     }

@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 use partner_api::plausible;
 use partner_api::storage::LINK_LIFETIME;
 use partner_api_domain::axle::Computed;
-use partner_api_domain::threshold;
+use partner_api_domain::{template, threshold};
 use partner_api_store::connection::Connection;
 use partner_api_store::measurements::{self, PendingMeasurement};
 use rust_decimal::Decimal;
@@ -20,8 +20,9 @@ use crate::db::report::{self, Answer, Writer};
 use crate::error::{self, ApiError};
 use crate::generated::responses::GetReportResponse;
 use crate::generated::types::{
-    Bounds, ComputedValue, Form, GetReportPath, Photo, Point, Pricing, PublishedPdf, ReplacedAnswer, Report,
-    ReportData, SettledMeasurement, Transition, Vehicle, WaitingMeasurement, WaitingValue,
+    Bounds, ComputedValue, EarlierAnswer, Form, GetReportPath, Photo, PhotoKind, Point, PointStatus, Pricing,
+    PublishedPdf, ReplacedAnswer, Report, ReportData, SettledMeasurement, Transition, Vehicle, WaitingMeasurement,
+    WaitingValue,
 };
 use crate::rules::moves::Status;
 
@@ -59,6 +60,9 @@ pub(in crate::endpoints) async fn read(
     if !report.is_untouched() {
         may_become.retain(|status| *status != Status::Discarded);
     }
+    if !report.review.allows(report.status, inspector.id()) {
+        may_become.retain(|status| *status != Status::Published);
+    }
     let mut photos = Vec::with_capacity(report.photos.len());
     for photo in &report.photos {
         photos.push(linked(context, photo).await?);
@@ -70,6 +74,7 @@ pub(in crate::endpoints) async fn read(
             report_number: report.report_number.clone(),
             status: report.status.into(),
             may_become: may_become.into_iter().map(Status::into).collect(),
+            needs_review: report.review.is_needed,
             branch_id: report.branch_id,
             plate: report.plate.clone(),
             vehicle: vehicle(&report.vehicle),
@@ -78,6 +83,7 @@ pub(in crate::endpoints) async fn read(
             recommendation: report.recommendation.clone(),
             pricing: pricing(&report.pricing),
             forms: report.forms.iter().map(|one| form(one, &report, &today)).collect(),
+            photo_kinds: report.photo_kinds.iter().map(photo_kind).collect(),
             photos,
             waiting,
             settled: report.settled.iter().map(settled_measurement).collect(),
@@ -106,6 +112,7 @@ async fn linked(context: &Context, photo: &report::Photo) -> Result<Photo, ApiEr
         url: link(&photo.object_key).await?,
         thumb_url: link(&photo.thumb_object_key).await?,
         is_shown: photo.is_shown,
+        may_be_shown: !template::NEVER_SHOWN.contains(&photo.kind.as_str()),
     })
 }
 
@@ -147,7 +154,27 @@ fn form(form: &report::Form, report: &report::Report, today: &BTreeMap<&str, Dec
         name: form.name.clone(),
         is_test_line: form.is_test_line,
         general_note: form.general_note.clone(),
+        statuses: form.statuses.iter().map(point_status).collect(),
         points: form.points.iter().map(point).collect(),
+    }
+}
+
+fn point_status(status: &template::Status) -> PointStatus {
+    PointStatus {
+        code: status.code.clone(),
+        label: status.label.clone(),
+        label_en: status.label_en.clone(),
+        severity: status.severity.clone(),
+        is_common: status.is_common,
+    }
+}
+
+fn photo_kind(kind: &template::PhotoKind) -> PhotoKind {
+    PhotoKind {
+        code: kind.code.clone(),
+        label: kind.label.clone(),
+        label_en: kind.label_en.clone(),
+        expected: kind.expected.into(),
     }
 }
 
@@ -168,6 +195,8 @@ fn point(point: &report::Point) -> Point {
         name: point.name.clone(),
         unit: point.unit.clone(),
         status_code: answer.map(|answer| answer.status_code.clone()),
+        status_label: answer.map(|answer| answer.status_label.clone()),
+        severity: answer.map(|answer| answer.severity.clone()),
         numeric_value: answer.and_then(|answer| answer.numeric_value).map(ExactNumber::from),
         note: answer.map(|answer| answer.note.clone()),
         written_by: answer.map(writer),
@@ -175,6 +204,25 @@ fn point(point: &report::Point) -> Point {
         is_required: point.is_required,
         bounds: point.bounds.map(bounds),
         replaced: point.replaced.as_ref().map(replaced),
+        place: point.place.clone(),
+        earlier: match point.earlier.is_empty() {
+            true => None,
+            false => Some(point.earlier.iter().map(earlier).collect()),
+        },
+    }
+}
+
+fn earlier(earlier: &report::EarlierAnswer) -> EarlierAnswer {
+    let answer = &earlier.answer;
+    EarlierAnswer {
+        status_code: answer.status_code.clone(),
+        status_label: answer.status_label.clone(),
+        severity: answer.severity.clone(),
+        numeric_value: answer.numeric_value.map(ExactNumber::from),
+        note: answer.note.clone(),
+        written_by: writer(answer),
+        written_at: answer.written_at,
+        replaced_at: earlier.replaced_at,
     }
 }
 

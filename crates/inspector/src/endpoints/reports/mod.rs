@@ -24,7 +24,7 @@ use crate::context::Context;
 use crate::db::writing::{self, LockedReport};
 use crate::error::{self, ApiError};
 use crate::generated::errors::ErrorCode;
-use crate::generated::types::{PhotoKind, Report};
+use crate::generated::types::Report;
 use crate::rules::moves::Status;
 
 /// Runs `work` on a locked report in a transaction, and returns the report afterwards.
@@ -111,19 +111,8 @@ pub(super) fn link_failed(error: &partner_api::storage::StorageError) -> ApiErro
     ApiError::unavailable(Reason::StorageFailed)
 }
 
-/// The stored code of a kind of photo.
-pub(super) fn photo_kind(kind: PhotoKind) -> &'static str {
-    match kind {
-        PhotoKind::Exterior => "EXTERIOR",
-        PhotoKind::Interior => "INTERIOR",
-        PhotoKind::Engine => "ENGINE",
-        PhotoKind::Underbody => "UNDERBODY",
-        PhotoKind::Damage => "DAMAGE",
-        PhotoKind::Odometer => "ODOMETER",
-        PhotoKind::Registration => "REGISTRATION",
-        PhotoKind::OtosicilPdf => "OTOSICIL_PDF",
-    }
-}
+/// 400: the organization's templates have no such kind of photos.
+pub(super) const NO_SUCH_KIND: &str = "is not a kind of the report's photos; see photo_kinds for the codes";
 
 /// 404: the report has no such photo.
 pub(super) fn no_such_photo() -> ApiError {

@@ -37,6 +37,11 @@ pub async fn handle(
                 allowed_transitions(report)
             )));
         }
+        if to == Status::Published && !report.review.allows(report.status, inspector.id()) {
+            return Err(error::transition_rejected(
+                "the organization requires a review: move the report to IN_REVIEW, and let another inspector publish it",
+            ));
+        }
         if report.status.needs_reason(to) && reason.is_none() {
             return Err(error::member(
                 "reason",

@@ -27,10 +27,10 @@ pub async fn handle(context: &Context, caller: &Caller, body: OpenReport) -> Res
     }
     let plate = Plate::parse(&body.plate)
         .map_err(|problem| ValidationError::of_member("plate", format!("{problem}; {}", plate::read_as(&body.plate))));
-    let power = body.vehicle.as_ref().and_then(|vehicle| vehicle.factory_power_hp);
-    let others = price_error("base_price", Some(body.base_price))
+    let others: Vec<_> = price_error("base_price", Some(body.base_price))
         .into_iter()
-        .chain(power_error(power));
+        .chain(body.vehicle.iter().flat_map(vehicle_errors))
+        .collect();
     let plate = match (plate, ValidationErrors::of(others.clone())) {
         (Ok(plate), None) => plate,
         (plate, _) => {
@@ -81,16 +81,28 @@ pub async fn handle(context: &Context, caller: &Caller, body: OpenReport) -> Res
     }
 }
 
-/// Returns an error if a registered power is out of range. The database stores up to 99,999.99 HP.
-pub(super) fn power_error(power: Option<Decimal>) -> Option<ValidationError> {
-    let power = power?;
-    let place = Path::default().member("vehicle").member("factory_power_hp");
-    (power <= Decimal::ZERO || power >= Decimal::from(100_000)).then(|| {
-        ValidationError::in_body(
-            &place,
-            "must be greater than 0.00 and less than 100000.00; omit it if it is unknown",
-        )
-    })
+/// The first model year whose VINs always have [`VIN_LENGTH`] characters (ISO 3779).
+const FIRST_YEAR_OF_LONG_VINS: i32 = 1981;
+const VIN_LENGTH: usize = 17;
+
+/// Returns the errors of a vehicle that its schema cannot express. The database stores powers up to 99,999.99 HP.
+pub(super) fn vehicle_errors(vehicle: &VehicleData) -> Vec<ValidationError> {
+    let error = |member: &str, message: &str| {
+        ValidationError::in_body(&Path::default().member("vehicle").member(member), message)
+    };
+    let mut errors = Vec::new();
+    if vehicle.vin.len() < VIN_LENGTH && vehicle.year >= FIRST_YEAR_OF_LONG_VINS {
+        errors.push(error(
+            "vin",
+            "must have 17 characters; only vehicles before the model year 1981 have fewer",
+        ));
+    }
+    let is_in_range = |power: Decimal| power > Decimal::ZERO && power < Decimal::from(100_000);
+    if vehicle.factory_power_hp.is_some_and(|power| !is_in_range(power)) {
+        let message = "must be greater than 0.00 and less than 100000.00; omit it if it is unknown";
+        errors.push(error("factory_power_hp", message));
+    }
+    errors
 }
 
 pub(super) fn new_vehicle(vehicle: VehicleData) -> NewVehicle {
