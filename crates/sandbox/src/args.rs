@@ -11,7 +11,8 @@ pub const EXAMPLES: &str = "\
 Examples:
   partner-api sandbox               serve until Ctrl-C; the keys are in .sandbox/sandbox.json
   partner-api sandbox --port 9000   use another port
-  partner-api sandbox --check       run the scenarios and exit";
+  partner-api sandbox --check       run the scenarios and exit
+  partner-api sandbox --reset alpha free its external_ids, and restore its key, grants and quota";
 
 /// The options of `sandbox`.
 #[derive(Args, Clone, Debug)]
@@ -25,6 +26,10 @@ pub struct SandboxArgs {
     /// Run the acceptance scenarios and exit; the exit code is 1 if one failed
     #[arg(long)]
     pub check: bool,
+    /// Reset this partner and exit, also while the sandbox runs: its key, grants, quota and measurements
+    #[arg(long, value_name = "PARTNER", conflicts_with_all = ["check", "port"])]
+    #[arg(value_parser = ["alpha", "beta", "gamma", "delta"])]
+    pub reset: Option<String>,
     /// Requests per minute and client address; 0 for no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub ip_limit: u32,
@@ -113,6 +118,7 @@ mod tests {
                 port,
                 data_dir: ".sandbox".into(),
                 check: false,
+                reset: None,
                 ip_limit: 0,
             };
             args.inspectors_listen().to_string()
@@ -127,6 +133,7 @@ mod tests {
             port: 0,
             data_dir: ".sandbox".into(),
             check: false,
+            reset: None,
             ip_limit: 0,
         };
         let variables = |name: &str| {

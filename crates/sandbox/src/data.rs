@@ -1,6 +1,7 @@
 //! The sandbox's data as plain rows, with one struct for each table.
 
 use chrono::{DateTime, Duration, Utc};
+use partner_api_domain::template;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -55,6 +56,8 @@ pub struct TemplatePoint {
     pub name: &'static str,
     /// The unit of its numeric value, if it has one.
     pub unit: Option<&'static str>,
+    /// The panel of the car that it is about.
+    pub place: Option<&'static str>,
 }
 
 /// An organization's form template.
@@ -72,6 +75,10 @@ pub struct Template {
     pub score_category: &'static str,
     /// Whether device measurements are written into it.
     pub is_test_line: bool,
+    /// The statuses of its points.
+    pub statuses: Vec<template::Status>,
+    /// The kinds of its photos.
+    pub photo_kinds: Vec<template::PhotoKind>,
     /// Its points, in order.
     pub points: Vec<TemplatePoint>,
 }

@@ -20,7 +20,8 @@ pub mod scenarios;
 mod stored;
 mod welcome;
 
-pub use run::run;
+pub use partners::Reset;
+pub use run::{reset, run};
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -78,6 +79,9 @@ pub enum SandboxError {
     /// The database contains other data.
     #[error("the database must be empty or contain this sandbox's data; use an empty one, or remove the data folder")]
     OtherData,
+    /// The sandbox has no partner with this name.
+    #[error("the sandbox has no partner `{0}`; its partners are alpha, beta, gamma and delta")]
+    NoPartner(String),
     /// A picture could not be stored.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -186,6 +190,19 @@ pub async fn manifest(pool: &Pool, master_key: &MasterKey, base_url: &str) -> Re
         partners,
         inspectors::all(&DATA, master_key),
     ))
+}
+
+/// Gives a partner the state of a new sandbox, also while the sandbox serves: its newest key, its grants, a full quota, and
+/// only the measurements of the data set. Values that it wrote are removed from open reports.
+///
+/// # Errors
+/// [`SandboxError::NoPartner`], or the database operation failed.
+pub async fn reset_partner(pool: &Pool, name: &str) -> Result<Reset, SandboxError> {
+    let client = Connection::take(pool, DATABASE_TIMEOUT).await?;
+    let transaction = client.transaction();
+    let reset = partners::reset(&transaction, &DATA, name).await?;
+    transaction.commit().await?;
+    Ok(reset)
 }
 
 async fn has_rows(pool: &Pool, data: &Dataset) -> Result<bool, SandboxError> {

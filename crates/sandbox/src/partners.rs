@@ -1,4 +1,4 @@
-//! The sandbox's four partners with their keys and grants.
+//! The sandbox's four partners with their keys and grants, and their reset.
 
 use partner_api_signing::Environment;
 use partner_api_store::DbError;
@@ -18,6 +18,29 @@ partner_api_store::statement! {
            VALUES ($1, $2, $3, $4, $5, $6, $7)";
     GRANT = "INSERT INTO grants (partner_id, organization_id, all_branches) VALUES ($1, $2, $3)";
     BRANCH = "INSERT INTO grant_branches (partner_id, organization_id, branch_id) VALUES ($1, $2, $3)";
+    FIND = "SELECT p.id, k.key_id FROM partners p JOIN api_keys k ON k.partner_id = p.id WHERE p.name = $1 \
+            ORDER BY k.created_at DESC LIMIT 1";
+    /// Creates the disabled partner that gets the earlier measurements of another.
+    PREDECESSOR = "INSERT INTO partners (id, name, is_enabled) \
+                   VALUES ($1::uuid, $2::text || ' before the reset ' || ($1::uuid)::text, false)";
+    /// Moves the measurements of a partner, except those of the data set, to its predecessor, and removes their values from open
+    /// reports. Measurements are never deleted.
+    MOVE = "WITH moved AS ( \
+              UPDATE measurements SET partner_id = $2, settled_at = coalesce(settled_at, now()), \
+                status = CASE status WHEN 'PENDING' THEN 'DISCARDED' ELSE status END, \
+                settled_by = CASE status WHEN 'PENDING' THEN 'reset' ELSE settled_by END \
+              WHERE partner_id = $1 AND id <> ALL ($3::uuid[]) RETURNING id), \
+            removed AS ( \
+              DELETE FROM inspection_form_answers a USING inspection_forms f, inspections i \
+              WHERE a.measurement_id IN (SELECT id FROM moved) AND f.id = a.inspection_form_id AND i.id = f.inspection_id \
+                AND i.status IN ('DRAFT', 'REVISION_REQUESTED')) \
+            SELECT count(*) FROM moved";
+    ENABLE = "UPDATE partners SET is_enabled = true WHERE id = $1";
+    RESTORE_KEY = "UPDATE api_keys SET revoked_at = NULL, expires_at = NULL, scopes = $2, rate_limit = $3, allowlist = '{}', \
+                   allowlist_mode = 'enforce' WHERE key_id = $1";
+    REVOKE_OTHERS = "UPDATE api_keys SET revoked_at = now() WHERE partner_id = $1 AND key_id <> $2 AND revoked_at IS NULL";
+    RESTART_WINDOW = "DELETE FROM rate_windows WHERE key_id = $1";
+    REMOVE_GRANTS = "DELETE FROM grants WHERE partner_id = $1";
     /// Returns the partners with these names, each with its newest valid key.
     LOAD = "SELECT p.name, k.key_id, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, \
         (SELECT coalesce(array_agg(g.organization_id::text ORDER BY g.organization_id), '{}') FROM grants g \
@@ -144,6 +167,48 @@ async fn grant(
         }
     }
     Ok(())
+}
+
+/// The result of [`reset`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reset {
+    /// The key, which is valid again.
+    pub key_id: String,
+    /// The number of measurements that no longer belong to the partner.
+    pub measurements: i64,
+}
+
+/// Gives a partner the state of a new sandbox: its newest key, its grants, a full quota, and only the measurements of the data set.
+pub(crate) async fn reset(transaction: &Transaction<'_>, data: &Dataset, name: &str) -> Result<Reset, SandboxError> {
+    let missing = || SandboxError::NoPartner(name.to_owned());
+    let spec = PARTNERS.iter().find(|spec| spec.name == name).ok_or_else(missing)?;
+    let found = transaction.prepare(FIND).await?;
+    let row = transaction.query_opt(&found, &[&name]).await?.ok_or_else(missing)?;
+    let (id, key_id): (Uuid, String) = (row.try_get(0)?, row.try_get(1)?);
+    let predecessor = Uuid::now_v7();
+    let kept: Vec<Uuid> = data.measurements.iter().map(|measurement| measurement.id).collect();
+    let prepared = transaction.prepare(PREDECESSOR).await?;
+    transaction.execute(&prepared, &[&predecessor, &name]).await?;
+    let prepared = transaction.prepare(MOVE).await?;
+    let moved = transaction.query(&prepared, &[&id, &predecessor, &kept]).await?;
+    let prepared = transaction.prepare(ENABLE).await?;
+    transaction.execute(&prepared, &[&id]).await?;
+    // First, because a partner has at most two active keys.
+    let prepared = transaction.prepare(REVOKE_OTHERS).await?;
+    transaction.execute(&prepared, &[&id, &key_id]).await?;
+    let prepared = transaction.prepare(RESTORE_KEY).await?;
+    transaction
+        .execute(&prepared, &[&key_id, &spec.scopes, &spec.rate_limit])
+        .await?;
+    let prepared = transaction.prepare(RESTART_WINDOW).await?;
+    transaction.execute(&prepared, &[&key_id]).await?;
+    let prepared = transaction.prepare(REMOVE_GRANTS).await?;
+    transaction.execute(&prepared, &[&id]).await?;
+    for (organization, codes) in spec.grants {
+        grant(transaction, data, id, *organization, *codes).await?;
+    }
+    let measurements = moved.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+    Ok(Reset { key_id, measurements })
 }
 
 /// Loads the four partners with their newest valid keys and their secrets.

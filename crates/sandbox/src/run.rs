@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use partner_api::config::Config;
 use partner_api::server::{Addresses, RunningServer};
-use partner_api::startup::{Extensions, OpenDatabase, StopSignals, serve};
+use partner_api::startup::{CommandDatabase, Extensions, OpenDatabase, StopSignals, serve};
 use partner_api_acceptance::{self as acceptance, Outcomes};
 use partner_api_gateway::pages::Pages;
 use partner_api_store::secrets::{MasterKey, purpose};
 
 use super::manifest::Manifest;
 use super::stored::Pictures;
-use super::{SandboxError, fill, keep_open, manifest, scenarios, welcome};
+use super::{SandboxError, fill, keep_open, manifest, reset_partner, scenarios, welcome};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -76,6 +76,31 @@ pub async fn run(config: Config, check: bool, pages: Pages) -> Result<bool, Fail
     };
     database.close().await;
     outcome
+}
+
+/// Resets one partner of a sandbox, which may be running, and prints what was done.
+///
+/// # Errors
+/// There is no sandbox in the data folder, it has no such partner, or a database operation failed.
+pub async fn reset(config: &Config, partner: &str) -> Result<(), Failure> {
+    // Opening the database of an empty folder would create one.
+    let folder = &config.options.data_dir;
+    if !folder.join(super::manifest::FILE_NAME).exists() {
+        return Err(format!(
+            "there is no sandbox in {}; start one with `partner-api sandbox`, or name its folder with --data-dir",
+            folder.display()
+        )
+        .into());
+    }
+    let database = CommandDatabase::open(config).await?;
+    let reset = reset_partner(&database.pool, partner).await;
+    database.close().await;
+    let reset = reset?;
+    println!(
+        "The partner {partner} was reset: key {} is valid, and {} measurements were set aside.",
+        reset.key_id, reset.measurements
+    );
+    Ok(())
 }
 
 /// Fails before the minutes of preparation if another program listens on one of the ports.

@@ -34,7 +34,7 @@ mod tests {
         let mut broken = Vec::new();
         for (name, html) in &pages {
             for link in attributes(html, "href").into_iter().chain(attributes(html, "src")) {
-                if link.starts_with("https://") || OUTSIDE.contains(&link) {
+                if link.starts_with("https://") || link.starts_with("mailto:") || OUTSIDE.contains(&link) {
                     continue;
                 }
                 let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
@@ -71,7 +71,17 @@ mod tests {
         };
         let (_, section) = page("list_inspections.html").split_once("id=\"all-pages\"").unwrap();
         let section = section.split("</section></div>").next().unwrap_or_default();
-        for kit in ["curl", "Python", "Node.js", "PHP", "Java", "C#", "Go"] {
+        for kit in [
+            "curl",
+            "Python",
+            "Node.js",
+            "PHP",
+            "Java",
+            "C#",
+            "Go",
+            "C",
+            "PowerShell",
+        ] {
             assert!(section.contains(&format!("data-tab=\"{kit}\"")), "{kit}");
         }
         assert!(
@@ -79,6 +89,85 @@ mod tests {
             "{section}"
         );
         assert!(!page("list_organizations.html").contains("id=\"all-pages\""));
+    }
+
+    fn text(path: &str) -> &'static str {
+        let file = FILES.iter().find(|file| file.path == path);
+        std::str::from_utf8(file.unwrap_or_else(|| panic!("{path}")).bytes).unwrap()
+    }
+
+    #[test]
+    fn every_heading_links_to_itself_and_is_listed_on_its_page() {
+        let html = text("errors.html");
+        for anchor in ["rate_limited", "invalid_request"] {
+            assert!(html.contains(&format!(
+                "<a class=\"permalink\" href=\"#{anchor}\" aria-label=\"Link to "
+            )));
+        }
+        let (_, listed) = html.split_once("<nav aria-label=\"On this page\">").unwrap();
+        assert!(
+            listed
+                .split("</nav>")
+                .next()
+                .unwrap()
+                .contains("href=\"#rate_limited\"")
+        );
+        // A page with few headings needs no list.
+        assert!(!text("limits.html").contains("On this page"));
+    }
+
+    #[test]
+    fn the_chapter_on_keeping_in_sync_has_a_page_in_the_menu_and_mentions_of_it_are_links() {
+        assert!(text("signing.html").contains("<a href=\"sync.html\">Keeping in sync</a>"));
+        assert!(text("index.html").contains("<a href=\"sync.html\">&quot;Keeping in sync&quot;</a>"));
+        assert!(!text("guide.html").contains("id=\"keeping-in-sync\""));
+    }
+
+    #[test]
+    fn the_tool_the_packages_and_the_contact_are_on_the_site() {
+        let html = text("tools.html");
+        for words in [
+            "partner certify",
+            "npm install",
+            "pip install",
+            "partner-api-client = { path",
+            "$env:PARTNER_BASE_URL",
+            "id=\"downloads\"",
+        ] {
+            assert!(html.contains(words), "{words}");
+        }
+        assert!(text("start.html").contains("$env:PARTNER_SECRET = '…'"));
+        assert!(text("index.html").contains("href=\"mailto:partner-api@inspection.example\""));
+    }
+
+    #[test]
+    fn the_feed_has_an_entry_for_each_version() {
+        let feed = roxmltree::Document::parse(text("changes.xml")).unwrap();
+        let entries = feed
+            .descendants()
+            .filter(|node| node.has_tag_name(("http://www.w3.org/2005/Atom", "entry")));
+        let versions = text("CHANGELOG.md")
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .count();
+        assert_eq!(entries.count(), versions);
+        let updated = feed
+            .descendants()
+            .find(|node| node.tag_name().name() == "updated")
+            .unwrap();
+        assert!(updated.text().unwrap().ends_with("-01T00:00:00Z"), "{updated:?}");
+    }
+
+    #[test]
+    fn the_list_for_language_models_names_every_page() {
+        let list = text("llms.txt");
+        for file in FILES
+            .iter()
+            .filter(|file| file.path.ends_with(".html") && file.path != "404.html")
+        {
+            assert!(list.contains(&format!("](/docs/{})", file.path)), "{}", file.path);
+        }
+        assert!(list.starts_with("# ") && list.contains("\n> "), "{list}");
     }
 
     #[test]

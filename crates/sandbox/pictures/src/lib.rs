@@ -1,6 +1,6 @@
 //! Draws the pictures of the sandbox's reports as JPEGs. All reports share them.
 //!
-//! The drawings are SVG files in `svg/`. A [`Scene`] combines one of them with a style sheet, which sets a car's paint, an odometer's
+//! The drawings are the SVG files of `drawings.txtar`. A [`Scene`] combines one of them with a style sheet, which sets a car's paint, an odometer's
 //! mileage or a panel's scratches.
 //!
 //! This is a separate crate so that it can be optimized in debug builds. The JPEG encoder is generic and compiled here. Without
@@ -27,31 +27,14 @@ pub const ODOMETERS: [i32; 10] = [
     9_412, 24_870, 41_236, 63_508, 87_914, 112_347, 138_062, 164_795, 203_118, 251_640,
 ];
 
-/// The files of `svg/` by name.
-macro_rules! files {
-    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../svg/", $name)))),+] };
-}
-static FILES: [(&str, &str); 19] = files![
-    "along.svg",
-    "archive.svg",
-    "damage.svg",
-    "desk.svg",
-    "engine.svg",
-    "front.svg",
-    "hall.svg",
-    "interior.svg",
-    "odometer.svg",
-    "plate.svg",
-    "rear.svg",
-    "registration.svg",
-    "side-hatchback.svg",
-    "side-pickup.svg",
-    "side-sedan.svg",
-    "side-suv.svg",
-    "side-van.svg",
-    "underbody.svg",
-    "wheel.svg",
-];
+/// The drawings by name: the parts of `drawings.txtar`, each of which follows a line `-- NAME --`.
+static DRAWINGS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    include_str!("../drawings.txtar")
+        .split("\n-- ")
+        .skip(1)
+        .filter_map(|drawing| drawing.split_once(" --\n"))
+        .collect()
+});
 
 /// Paints and their colors.
 const PAINTS: [(&str, &str); 5] = [
@@ -160,7 +143,7 @@ pub struct Picture {
 
 /// Parses a file with a style sheet, which also applies to the files that it includes as images.
 fn tree(file: &str, style: &str) -> Result<Tree, PictureError> {
-    let found = FILES.iter().find(|(name, _)| *name == file);
+    let found = DRAWINGS.iter().find(|(name, _)| *name == file);
     let (_, svg) = found.ok_or_else(|| PictureError::Missing(file.to_owned()))?;
     let options = Options {
         style_sheet: Some(style.to_owned()),
@@ -358,14 +341,14 @@ mod tests {
     #[test]
     fn every_file_is_valid_and_used() {
         let mut used: HashSet<_> = SCENES.iter().map(|scene| scene.file).collect();
-        for (name, svg) in FILES {
+        for (name, svg) in DRAWINGS.iter() {
             tree(name, "").expect(name);
             for href in svg.split("<image href=\"").skip(1) {
                 let href = href.split('"').next().expect("an end");
-                used.insert(FILES.iter().find(|(name, _)| *name == href).expect(href).0);
+                used.insert(DRAWINGS.iter().find(|(name, _)| *name == href).expect(href).0);
             }
         }
-        let unused: Vec<_> = FILES.iter().filter(|(name, _)| !used.contains(name)).collect();
+        let unused: Vec<_> = DRAWINGS.iter().filter(|(name, _)| !used.contains(name)).collect();
         assert!(unused.is_empty(), "{unused:?}");
     }
 

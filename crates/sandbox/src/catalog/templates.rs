@@ -1,7 +1,13 @@
 //! The form templates that inspectors fill in.
 
-/// A status of a point: code, label, severity, and its frequency in percent.
-pub type StatusSpec = (&'static str, &'static str, &'static str, u32);
+use partner_api_domain::template;
+
+/// A status of a point: code, label, severity, its frequency in percent, and the label in English. One that never occurs in the data
+/// is among the page's less common ones.
+pub type StatusSpec = (&'static str, &'static str, &'static str, u32, &'static str);
+
+/// A kind of photos: code, label, label in English, and the number that a report is expected to have.
+pub type PhotoKindSpec = (&'static str, &'static str, &'static str, u8);
 
 /// A point: code, name, and its numeric reading if it has one.
 pub type PointSpec = (&'static str, &'static str, Option<Reading>);
@@ -31,6 +37,8 @@ pub struct TemplateSpec {
     pub points: &'static [PointSpec],
     /// The kind of photos of its points.
     pub photo_kind: &'static str,
+    /// The kinds of photos that belong to it.
+    pub photo_kinds: &'static [PhotoKindSpec],
     /// The notes that inspectors write about points with defects.
     pub notes: &'static [Note],
 }
@@ -64,6 +72,35 @@ const fn note(points: &'static [&'static str], statuses: &'static [&'static str]
     Note { points, statuses, text }
 }
 
+impl TemplateSpec {
+    /// Returns the statuses as the database stores them.
+    #[must_use]
+    pub fn stored_statuses(&self) -> Vec<template::Status> {
+        let statuses = self.statuses.iter();
+        let stored = statuses.map(|(code, label, severity, frequency, label_en)| template::Status {
+            code: (*code).to_owned(),
+            label: (*label).to_owned(),
+            label_en: Some((*label_en).to_owned()),
+            severity: (*severity).to_owned(),
+            is_common: *frequency > 0,
+        });
+        stored.collect()
+    }
+
+    /// Returns the kinds of photos as the database stores them.
+    #[must_use]
+    pub fn stored_photo_kinds(&self) -> Vec<template::PhotoKind> {
+        let kinds = self.photo_kinds.iter();
+        let stored = kinds.map(|(code, label, label_en, expected)| template::PhotoKind {
+            code: (*code).to_owned(),
+            label: (*label).to_owned(),
+            label_en: Some((*label_en).to_owned()),
+            expected: *expected,
+        });
+        stored.collect()
+    }
+}
+
 impl Note {
     /// Returns whether the note fits an answer.
     #[must_use]
@@ -93,10 +130,13 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         name: "Kaporta ve Boya",
         score_category: "BODY",
         statuses: &[
-            ("ORIGINAL", "Orijinal", "NONE", 74),
-            ("LOCAL_PAINT", "Lokal boyalı", "LOW", 11),
-            ("PAINTED", "Boyalı", "MEDIUM", 11),
-            ("REPLACED", "Değişen", "HIGH", 4),
+            ("ORIGINAL", "Orijinal", "NONE", 74, "Original"),
+            ("LOCAL_PAINT", "Lokal boyalı", "LOW", 11, "Spot-painted"),
+            ("PAINTED", "Boyalı", "MEDIUM", 11, "Painted"),
+            ("REPLACED", "Değişen", "HIGH", 4, "Replaced"),
+            ("CORRODED", "Paslı", "MEDIUM", 0, "Corroded"),
+            ("MISSING", "Eksik", "MEDIUM", 0, "Missing"),
+            ("BROKEN", "Kırık", "HIGH", 0, "Broken"),
         ],
         points: &[
             ("HOOD", "Motor kaputu", PAINT),
@@ -114,6 +154,12 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
             ("BUMPER_REAR", "Arka tampon", None),
         ],
         photo_kind: "DAMAGE",
+        photo_kinds: &[
+            ("EXTERIOR", "Dış görünüm", "Exterior", 4),
+            ("DAMAGE", "Hasar", "Damage", 0),
+            ("REGISTRATION", "Ruhsat", "Registration certificate", 1),
+            ("OTOSICIL_PDF", "Otosicil belgesi", "Otosicil record", 0),
+        ],
         notes: &[
             note(&[], &["LOCAL_PAINT"], "Sürtme kaynaklı çizik lokal boyanmış."),
             note(
@@ -137,10 +183,14 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         name: "Motor ve Şanzıman",
         score_category: "MECHANICAL",
         statuses: &[
-            ("GOOD", "İyi", "NONE", 82),
-            ("WORN", "Yıpranmış", "LOW", 9),
-            ("LEAKING", "Kaçak var", "MEDIUM", 7),
-            ("FAULTY", "Arızalı", "HIGH", 2),
+            ("GOOD", "İyi", "NONE", 82, "Good"),
+            ("WORN", "Yıpranmış", "LOW", 9, "Worn"),
+            ("LEAKING", "Kaçak var", "MEDIUM", 7, "Leaking"),
+            ("FAULTY", "Arızalı", "HIGH", 2, "Faulty"),
+            ("LOOSE", "Boşluk var", "MEDIUM", 0, "Loose"),
+            ("CORRODED", "Paslı", "MEDIUM", 0, "Corroded"),
+            ("MISSING", "Eksik", "MEDIUM", 0, "Missing"),
+            ("BROKEN", "Kırık", "HIGH", 0, "Broken"),
         ],
         points: &[
             ("ENGINE_OIL", "Motor yağı", None),
@@ -155,6 +205,7 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
             ("EXHAUST", "Egzoz", None),
         ],
         photo_kind: "ENGINE",
+        photo_kinds: &[("ENGINE", "Motor", "Engine", 1)],
         notes: &[
             note(
                 &["ENGINE_OIL"],
@@ -186,11 +237,14 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         name: "Alt Takım ve Yürüyen Aksam",
         score_category: "MECHANICAL",
         statuses: &[
-            ("GOOD", "İyi", "NONE", 79),
-            ("WORN", "Yıpranmış", "LOW", 10),
-            ("LOOSE", "Boşluk var", "MEDIUM", 8),
-            ("CORRODED", "Paslı", "MEDIUM", 2),
-            ("BROKEN", "Kırık", "HIGH", 1),
+            ("GOOD", "İyi", "NONE", 79, "Good"),
+            ("WORN", "Yıpranmış", "LOW", 10, "Worn"),
+            ("LOOSE", "Boşluk var", "MEDIUM", 8, "Loose"),
+            ("CORRODED", "Paslı", "MEDIUM", 2, "Corroded"),
+            ("BROKEN", "Kırık", "HIGH", 1, "Broken"),
+            ("LEAKING", "Kaçak var", "MEDIUM", 0, "Leaking"),
+            ("MISSING", "Eksik", "MEDIUM", 0, "Missing"),
+            ("FAULTY", "Arızalı", "HIGH", 0, "Faulty"),
         ],
         points: &[
             ("CHASSIS_RAIL_LEFT", "Sol şasi", None),
@@ -205,6 +259,7 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
             ("TYRE_REAR", "Arka lastik diş derinliği", reading("mm", 24, 80, 1)),
         ],
         photo_kind: "UNDERBODY",
+        photo_kinds: &[("UNDERBODY", "Araç altı", "Underbody", 1)],
         notes: &[
             note(&["CONTROL_ARM"], &[], "Salıncak burcunda çatlak başlangıcı var."),
             note(&["TIE_ROD"], &["LOOSE"], "Rot başında hafif boşluk hissedildi."),
@@ -224,10 +279,14 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         name: "İç Kondisyon ve Elektronik",
         score_category: "INTERIOR",
         statuses: &[
-            ("GOOD", "İyi", "NONE", 86),
-            ("WORN", "Yıpranmış", "LOW", 9),
-            ("MISSING", "Eksik", "MEDIUM", 2),
-            ("FAULTY", "Arızalı", "MEDIUM", 3),
+            ("GOOD", "İyi", "NONE", 86, "Good"),
+            ("WORN", "Yıpranmış", "LOW", 9, "Worn"),
+            ("MISSING", "Eksik", "MEDIUM", 2, "Missing"),
+            ("FAULTY", "Arızalı", "MEDIUM", 3, "Faulty"),
+            ("LOOSE", "Boşluk var", "MEDIUM", 0, "Loose"),
+            ("CORRODED", "Paslı", "MEDIUM", 0, "Corroded"),
+            ("LEAKING", "Kaçak var", "MEDIUM", 0, "Leaking"),
+            ("BROKEN", "Kırık", "HIGH", 0, "Broken"),
         ],
         points: &[
             ("SEATS", "Koltuk ve döşemeler", None),
@@ -240,6 +299,10 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
             ("OBD_CODES", "Beyin hata kaydı", reading("adet", 0, 3, 0)),
         ],
         photo_kind: "INTERIOR",
+        photo_kinds: &[
+            ("INTERIOR", "İç mekân", "Interior", 1),
+            ("ODOMETER", "Kilometre göstergesi", "Odometer", 1),
+        ],
         notes: &[
             note(&["SEATS"], &["WORN"], "Sürücü koltuğu yan desteğinde aşınma var."),
             note(

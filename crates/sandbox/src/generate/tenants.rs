@@ -1,6 +1,7 @@
 //! Generates tenants: organizations, branches, their templates and thresholds.
 
 use chrono::{DateTime, Duration, Utc};
+use partner_api_domain::template;
 use rust_decimal::Decimal;
 
 use super::base;
@@ -57,6 +58,7 @@ pub fn templates(random: &mut Random) -> Vec<Template> {
                 code,
                 name,
                 unit: reading.map(|reading| reading.unit),
+                place: template::PLACES.iter().find(|place| *place == code).copied(),
             });
             let points = points.collect();
             templates.push(Template {
@@ -66,6 +68,8 @@ pub fn templates(random: &mut Random) -> Vec<Template> {
                 name: spec.name,
                 score_category: spec.score_category,
                 is_test_line: false,
+                statuses: spec.stored_statuses(),
+                photo_kinds: spec.stored_photo_kinds(),
                 points,
             });
         }
@@ -78,6 +82,7 @@ pub fn templates(random: &mut Random) -> Vec<Template> {
                 code: point.code,
                 name: point.name,
                 unit: Some(point.unit),
+                place: None,
             })
             .collect();
         templates.push(Template {
@@ -87,6 +92,8 @@ pub fn templates(random: &mut Random) -> Vec<Template> {
             name: test_line::NAME,
             score_category: test_line::SCORE_CATEGORY,
             is_test_line: true,
+            statuses: Vec::new(),
+            photo_kinds: Vec::new(),
             points,
         });
     }

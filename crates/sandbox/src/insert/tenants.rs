@@ -3,6 +3,7 @@
 use partner_api_domain::branch_code;
 use partner_api_store::DbError;
 use partner_api_store::transaction::Transaction;
+use tokio_postgres::types::Json;
 
 use super::{Copy, position};
 use crate::catalog::templates::BODY_PAINT;
@@ -18,10 +19,11 @@ copy_table! {
     ];
     TEMPLATES = "form_templates", [
         "id" UUID, "organization_id" UUID, "code" TEXT, "name" TEXT, "score_category" TEXT, "position" INT4,
-        "is_test_line" BOOL, "is_required" BOOL,
+        "is_test_line" BOOL, "is_required" BOOL, "statuses" JSONB, "photo_kinds" JSONB,
     ];
     POINTS = "form_template_points", [
         "id" UUID, "organization_id" UUID, "template_id" UUID, "code" TEXT, "name" TEXT, "unit" TEXT, "position" INT4,
+        "place" TEXT,
     ];
     THRESHOLDS = "thresholds", [
         "organization_id" UUID, "point_code" TEXT, "good_min" NUMERIC, "good_max" NUMERIC,
@@ -73,6 +75,8 @@ pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data
             &place,
             &row.is_test_line,
             &is_required,
+            &Json(&row.statuses),
+            &Json(&row.photo_kinds),
         ])
         .await?;
     }
@@ -90,6 +94,7 @@ pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data
                 &row.name,
                 &row.unit,
                 &place,
+                &row.place,
             ])
             .await?;
         }

@@ -1,4 +1,4 @@
-// Themes, menu, language tabs, copy buttons and search. Nothing here sends requests.
+// Themes, menus, language tabs, copy buttons and search. Nothing here sends requests.
 "use strict";
 
 const storage = {
@@ -28,12 +28,16 @@ function themes() {
   button.hidden = false;
 }
 
-function menu() {
-  const details = document.querySelector("details.menu");
-  const narrow = matchMedia("(max-width: 55rem)");
-  const fit = () => { details.open = !narrow.matches; };
-  narrow.addEventListener("change", fit);
-  fit();
+/** Closes the menu and "On this page" on screens where they would cover the page. */
+function menus() {
+  for (const [selector, width] of [["details.menu", "54.99rem"], ["details.contents", "79.99rem"]]) {
+    const details = document.querySelector(selector);
+    if (!details) continue;
+    const narrow = matchMedia(`(max-width: ${width})`);
+    const fit = () => { details.open = !narrow.matches; };
+    narrow.addEventListener("change", fit);
+    fit();
+  }
 }
 
 /** Shows the sections of each group as tabs. A language that is chosen in one group is chosen in all. */
@@ -94,27 +98,45 @@ function copying() {
 
 /** Returns the part of a text around the words, with the words marked. */
 function excerpt(text, words) {
-  const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 40);
+  const pattern = new RegExp(words.map((word) => wordPattern(word).source).join("|"), "giu");
+  const at = Math.max(0, text.search(pattern) - 40);
   const shown = text.slice(at, at + 170);
   const parts = [];
-  let rest = shown;
-  while (rest !== "") {
-    const places = words.map((word) => [rest.toLowerCase().indexOf(word), word]).filter(([place]) => place >= 0);
-    if (places.length === 0) { parts.push(rest); break; }
-    const [place, word] = places.sort(([a], [b]) => a - b)[0];
-    parts.push(rest.slice(0, place), element("mark", { textContent: rest.slice(place, place + word.length) }));
-    rest = rest.slice(place + word.length);
+  let end = 0;
+  for (const found of shown.matchAll(pattern)) {
+    parts.push(shown.slice(end, found.index), element("mark", { textContent: found[0] }));
+    end = found.index + found[0].length;
   }
-  return [at > 0 ? "…" : "", ...parts, at + 170 < text.length ? "…" : ""];
+  return [at > 0 ? "…" : "", ...parts, shown.slice(end), at + 170 < text.length ? "…" : ""];
 }
 
-/** Returns the entries that contain all words, best first. A word in a heading counts more than one in the text. */
+/** Words of the documentation for words that readers search for. */
+const SYNONYMS = {
+  pagination: "cursor", paginate: "cursor", paging: "cursor",
+  sdk: "package", library: "package", npm: "package", pypi: "package", nuget: "package",
+  install: "download", cli: "partner", terminal: "partner",
+  ruby: "vectors", perl: "vectors", rust: "crate",
+  synchronise: "sync", synchronize: "sync", synchronisation: "sync", synchronization: "sync", webhook: "webhooks", polling: "poll",
+  authentication: "signature", authorization: "signature", auth: "signature", hmac: "signature", throttling: "rate_limited",
+  throttle: "rate_limited", quota: "limit", support: "contact", help: "contact", email: "contact", console: "try", playground: "try",
+  kilonewton: "kn", newton: "kn", windows: "powershell",
+};
+
+/** Returns a pattern for words that begin with this text. A text of up to two characters must be a whole word. */
+function wordPattern(word) {
+  const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`(?<![\\p{L}\\p{N}])${escaped}${word.length > 2 ? "" : "(?![\\p{L}\\p{N}])"}`, "u");
+}
+
+/** Returns the entries that contain all words or their synonyms, best first. A word in a heading counts more than one in the text. */
 function matches(index, words) {
+  const patterns = words.map((word) => [word, SYNONYMS[word]].filter(Boolean).map((known) => [known, wordPattern(known)]));
   const scored = index.map((entry) => {
     const [heading, page, text] = [entry.h, entry.p, entry.t].map((part) => part.toLowerCase());
     let score = 0;
-    for (const word of words) {
-      const points = (heading.includes(word) ? (heading === word ? 20 : 8) : 0) + (page.includes(word) ? 3 : 0) + (text.includes(word) ? 1 : 0);
+    for (const alternatives of patterns) {
+      const points = Math.max(...alternatives.map(([word, pattern]) =>
+        (pattern.test(heading) ? (heading === word ? 20 : 8) : 0) + (pattern.test(page) ? 3 : 0) + (pattern.test(text) ? 1 : 0)));
       if (points === 0) return [0, entry];
       score += points;
     }
@@ -135,7 +157,7 @@ function search() {
     const entries = matches(window.searchIndex, words);
     const items = entries.map((entry) => {
       const where = entry.h === entry.p ? entry.p : `${entry.p} › ${entry.h}`;
-      const link = element("a", { href: base + entry.u }, element("b", { textContent: where }), element("small", {}, ...excerpt(entry.t, words)));
+      const link = element("a", { href: base + entry.u }, element("b", { textContent: where }), element("small", {}, ...excerpt(entry.t, words.flatMap((word) => [word, SYNONYMS[word]].filter(Boolean)))));
       return element("li", {}, link);
     });
     found.replaceChildren(items.length > 0 ? element("ul", {}, ...items) : element("p", { textContent: "No results." }));
@@ -163,7 +185,7 @@ function search() {
 }
 
 themes();
-menu();
+menus();
 tabs();
 copying();
 search();

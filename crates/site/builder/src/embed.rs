@@ -23,7 +23,7 @@ pub struct File {
     pub immutable: bool,
     /// The content.
     pub bytes: &'static [u8],
-    /// The content, compressed with gzip.
+    /// The content, compressed with gzip; empty if that is not smaller.
     pub gzip: &'static [u8],
 }
 
@@ -43,7 +43,8 @@ pub fn embed(mut files: Vec<File>, out: &Path) -> io::Result<()> {
         let plain = out.join(format!("{number}.plain"));
         fs::write(&plain, &file.bytes)?;
         let compressed = out.join(format!("{number}.gz"));
-        fs::write(&compressed, gzip(&file.bytes)?)?;
+        let smaller = Some(gzip(&file.bytes)?).filter(|gzip| gzip.len() < file.bytes.len());
+        fs::write(&compressed, smaller.unwrap_or_default())?;
         let _ = writeln!(
             table,
             "    File {{ path: {:?}, content_type: {:?}, immutable: {}, bytes: {}, gzip: {} }},",

@@ -1,8 +1,17 @@
 //! The frame of every page: head, navigation and search.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::sync::LazyLock;
 
-use crate::{Document, asset};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use regex::{Captures, Regex};
+
+use crate::search::{pattern, plain};
+use crate::{Document, asset, history};
+
+/// The headings that get a link and a line in "On this page". Headings in tabs have no ID.
+static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(?s)<h([2-4]) id="([^"]+)">(.*?)</h[2-4]>"#));
+/// The fewest headings for which a page gets "On this page".
+const FEWEST_HEADINGS: usize = 3;
 
 /// The frame of pages.
 pub struct Frame {
@@ -45,9 +54,12 @@ impl Frame {
                 page("index.html", "Overview"),
                 page("start.html", "Getting started"),
                 page("signing.html", "Signing"),
+                page("tools.html", "Tool and packages"),
                 page("kits.html", "Signing kits"),
+                page("try.html", "Try a request"),
                 page("scenarios.html", "Acceptance scenarios"),
                 page("guide.html", "Conventions"),
+                page("sync.html", "Keeping in sync"),
                 page("errors.html", "Errors"),
                 page("limits.html", "Limits"),
                 page("versions.html", "Versions and changes"),
@@ -71,6 +83,7 @@ impl Frame {
                 (format!("{up}openapi.json"), "OpenAPI (JSON)".to_owned()),
                 page(crate::sources::VECTORS, "Signing vectors"),
                 page(crate::sources::POSTMAN, "Postman collection"),
+                page(history::FEED, "Changes (Atom)"),
             ],
         });
         Self {
@@ -85,6 +98,7 @@ impl Frame {
     /// Renders a complete page. `file` is its address, as in the navigation.
     pub fn page(&self, file: &str, title: &str, body: &Markup) -> Markup {
         let at = |name: &str, extension: &str| format!("{}{}", self.base, asset(name, extension));
+        let (body, headings) = with_permalinks(body);
         html! {
             (DOCTYPE)
             html lang="en" {
@@ -93,6 +107,7 @@ impl Frame {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (title) " · Partner API" }
+                    link rel="alternate" type="application/atom+xml" title="Changes" href={ (self.base) (history::FEED) };
                     link rel="icon" type="image/svg+xml" href=(at("icon", "svg"));
                     link rel="stylesheet" href=(at("site", "css"));
                     script src=(at("theme", "js")) {}
@@ -128,6 +143,18 @@ impl Frame {
                                 }
                             }
                         }
+                        @if headings.len() >= FEWEST_HEADINGS {
+                            details.contents open {
+                                summary { "On this page" }
+                                nav aria-label="On this page" {
+                                    ul {
+                                        @for heading in &headings {
+                                            li data-level=(heading.level) { a href={ "#" (heading.id) } { (PreEscaped(&heading.title)) } }
+                                        }
+                                    }
+                                }
+                            }
+                        }
                         main #content {
                             h1 { (title) }
                             (body)
@@ -137,6 +164,33 @@ impl Frame {
             }
         }
     }
+}
+
+/// A heading in "On this page".
+struct Heading {
+    level: String,
+    id: String,
+    /// Its text as HTML, without tags.
+    title: String,
+}
+
+/// Adds a link to itself to each heading. Returns the page and its headings of the second and third level.
+fn with_permalinks(body: &Markup) -> (Markup, Vec<Heading>) {
+    let mut headings = Vec::new();
+    let text = HEADING.replace_all(&body.0, |found: &Captures<'_>| {
+        let (level, id, title) = (&found[1], &found[2], &found[3]);
+        let name = plain(title);
+        if level != "4" {
+            headings.push(Heading {
+                level: level.to_owned(),
+                id: id.to_owned(),
+                title: html! { (name) }.into_string(),
+            });
+        }
+        let link = html! { a.permalink href={ "#" (id) } aria-label={ "Link to " (name) } { "#" } };
+        format!("<h{level} id=\"{id}\">{title} {}</h{level}>", link.into_string())
+    });
+    (PreEscaped(text.into_owned()), headings)
 }
 
 /// Renders a code block with a label.

@@ -3,21 +3,32 @@
 use maud::{Markup, html};
 use regex::Regex;
 
-use crate::document::{Chapter, Document, Operation};
+use crate::document::{Chapter, Document, Operation, text};
 use crate::markdown::{Links, anchor, render};
 use crate::{BuildError, Page, Sources, asset, frame, kits, sources};
 
-/// Chapters of the document that are shown on other pages than `guide.html`.
-const ON_OTHER_PAGES: [&str; 8] = [
-    "",
-    "At a glance",
-    "Environments",
-    "Signing",
-    "Getting started",
-    "Errors",
-    "Limits",
-    "Versions",
+/// Chapters of the document that are shown on other pages than `guide.html`, with their addresses.
+const ON_OTHER_PAGES: [(&str, &str); 9] = [
+    ("", "index.html"),
+    ("At a glance", "index.html#at-a-glance"),
+    ("Environments", "index.html#environments"),
+    ("Signing", "signing.html"),
+    ("Getting started", "start.html"),
+    ("Keeping in sync", "sync.html"),
+    ("Errors", "errors.html"),
+    ("Limits", "limits.html"),
+    ("Versions", "versions.html"),
 ];
+
+fn other_page(title: &str) -> Option<&'static str> {
+    let found = ON_OTHER_PAGES.iter().find(|(known, _)| *known == title);
+    found.map(|(_, address)| *address)
+}
+
+/// Returns the address of a chapter of the document.
+pub fn address(title: &str) -> String {
+    other_page(title).map_or_else(|| format!("guide.html#{}", anchor(title)), str::to_owned)
+}
 
 /// Returns the chapter with this title.
 ///
@@ -40,7 +51,9 @@ pub fn pages(sources: &Sources, links: &Links) -> Result<Vec<Page>, BuildError> 
         start(sources, &document_chapters, links)?,
         signing(sources, &document_chapters, links)?,
         scenarios(sources)?,
+        try_it(&sources.document),
         conventions(&document_chapters, links),
+        sync(&document_chapters, links)?,
         Page::new("limits.html", "Limits", render(&limits.markdown, -1, links)),
     ])
 }
@@ -57,6 +70,8 @@ fn overview(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> 
         ul.cards {
             li { a href="start.html" { "Getting started" } p { "From a key to the first response." } }
             li { a href="signing.html#calculator" { "Calculator" } p { "Compute each line of a request's signature in your browser." } }
+            li { a href="tools.html" { "Tool and packages" } p { "The program " code { "partner" } ", and typed clients for TypeScript, Python and Rust." } }
+            li { a href="try.html" { "Try a request" } p { "Send a signed request from your browser with a test key." } }
             li { a href="kits.html" { "Signing kits" } p { (frame::joined(sources.kits.iter().map(|kit| html! { (kit.name) }), ", ")) "." } }
             li { a href="reference.html" { "Reference" } p { (sources.document.operations().len()) " operations." } }
             li { a href="errors.html" { "Errors" } p { "The cause and remedy of each code." } }
@@ -64,8 +79,108 @@ fn overview(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> 
         }
         (section(chapter(document_chapters, "At a glance")?, links))
         (section(chapter(document_chapters, "Environments")?, links))
+        (contact(&sources.document))
     };
     Ok(Page::new("index.html", "Overview", body))
+}
+
+/// The section with the document's contact.
+fn contact(document: &Document) -> Markup {
+    let contact = |name: &str| text(document.root().pointer(&format!("/info/contact/{name}")));
+    let (email, url) = (contact("email"), contact("url"));
+    html! {
+        section {
+            h2 #contact { "Contact" }
+            p {
+                (contact("name")) ": " a href={ "mailto:" (email) } { (email) } ", " a href=(url) { (url) } ". Send the request ID "
+                code { "X-Request-Id" } " of a response with your question: the operator finds the request by it."
+            }
+        }
+    }
+}
+
+/// Returns the lines that set the base URL and the key, for each kind of shell.
+fn key() -> Vec<(String, String)> {
+    let lines = |before: &str, between: &str, after: &str| {
+        let names = ["PARTNER_BASE_URL", "PARTNER_KEY_ID", "PARTNER_SECRET"];
+        names.map(|name| format!("{before}{name}{between}…{after}")).join("\n")
+    };
+    vec![
+        ("Linux, macOS".to_owned(), lines("export ", "=", "")),
+        ("PowerShell".to_owned(), lines("$env:", " = '", "'")),
+        ("Windows cmd".to_owned(), lines("set ", "=", "")),
+    ]
+}
+
+/// The page of the chapter on keeping in sync, with the program that does it.
+fn sync(document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
+    let body = html! {
+        (render(&chapter(document_chapters, "Keeping in sync")?.markdown, -1, links))
+        section {
+            h2 #with-the-program { "With one command" }
+            p {
+                "The program " a href="tools.html" { code { "partner" } } " keeps a copy in SQLite, NDJSON or CSV. It resumes an interrupted "
+                "run, and leaves a part of the quota to other programs with the same key. " code { "--with" }
+                " also fetches the details, forms, photos and PDFs. Each of them is a request: with 60 requests in a minute, the four parts "
+                "of 10,000 reports take about 11 hours. The program prints the time first."
+            }
+            (frame::code("Keeping in sync", "partner sync reports.sqlite\npartner sync reports.sqlite --with detail,forms,photos,pdf"))
+        }
+    };
+    Ok(Page::new("sync.html", "Keeping in sync", body))
+}
+
+/// The page from which a visitor sends signed requests. Its scripts are `assets/try.js` and `assets/mistakes.js`.
+fn try_it(document: &Document) -> Page {
+    let body = html! {
+        p {
+            "This page signs a request in your browser and sends it to this service. The secret stays in the page: it is not stored, and "
+            "only the signature is sent. Live keys are not accepted here."
+        }
+        noscript { p { "This page requires JavaScript, which is disabled." } }
+        form #try-form autocomplete="off" {
+            div.fields {
+                div.wide { label for="try-key" { "Key ID" } input #try-key spellcheck="false" placeholder="…_test_…"; }
+                div { label for="try-secret" { "Secret" } input #try-secret type="password" spellcheck="false"; }
+                div.full {
+                    label for="try-operation" { "Operation" }
+                    select #try-operation {
+                        @for operation in document.operations() {
+                            @let body = match operation.method {
+                                "GET" => String::new(),
+                                _ => serde_json::to_string_pretty(document.example_body(operation)).unwrap_or_default(),
+                            };
+                            option value=(document.example_target(operation)) data-method=(operation.method) data-body=(body) {
+                                (operation.method) " " (operation.summary())
+                            }
+                        }
+                    }
+                }
+                div { label for="try-method" { "Method" } input #try-method value="GET" spellcheck="false"; }
+                div.wide { label for="try-target" { "Path and query" } input #try-target spellcheck="false"; }
+                div.full { label for="try-body" { "Body" } textarea #try-body rows="8" spellcheck="false" {} }
+            }
+            button #try-send type="submit" { "Send" }
+        }
+        div #try-outcome role="status" {
+            p #try-problem hidden {}
+            div #try-results hidden {
+                h2 #response { "Response" }
+                p { span.status #try-status {} " " span #try-time {} }
+                pre tabindex="0" role="group" aria-label="Response headers" { code #try-headers {} }
+                pre tabindex="0" role="group" aria-label="Response body" { code #try-text {} }
+                p #try-file hidden { a #try-link download="response" { "Save the file" } }
+                h2 #sent { "Request" }
+                pre tabindex="0" role="group" aria-label="Request" { code #try-sent {} }
+            }
+        }
+        p {
+            "If the signature is rejected, compare it with " a href="signing.html#calculator" { "the calculator" } "'s."
+        }
+        script src=(asset("mistakes", "js")) defer {}
+        script src=(asset("try", "js")) defer {}
+    };
+    Page::new("try.html", "Try a request", body)
 }
 
 fn start(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
@@ -89,7 +204,7 @@ fn start(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Res
         section {
             h2 #first-request { "The first request" }
             p { "Download " a href="kits.html" { "the kit for your language" } ", set your key, and call " a href=(first.page()) { (first.summary()) } ":" }
-            (frame::code("Key", "export PARTNER_BASE_URL=… PARTNER_KEY_ID=… PARTNER_SECRET=…"))
+            (frame::tabs("Key", &key()))
             (frame::tabs("First request", &samples(first)))
             p {
                 "For another language, see " a href="signing.html" { "how to sign a request" } ". Compare your results with "
@@ -113,12 +228,9 @@ fn start(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Res
 fn conventions(document_chapters: &[Chapter], links: &Links) -> Page {
     let rest: Vec<&Chapter> = document_chapters
         .iter()
-        .filter(|chapter| !ON_OTHER_PAGES.contains(&chapter.title.as_str()))
+        .filter(|chapter| other_page(&chapter.title).is_none())
         .collect();
     let body = html! {
-        @if rest.len() > 1 {
-            nav aria-label="Chapters" { ul { @for chapter in &rest { li { a href={ "#" (anchor(&chapter.title)) } { (chapter.title) } } } } }
-        }
         @for chapter in &rest { (section(chapter, links)) }
     };
     Page::new("guide.html", "Conventions", body)
@@ -230,6 +342,18 @@ fn scenarios(sources: &Sources) -> Result<Page, BuildError> {
             p {
                 "For the go-live, your own program must pass the scenarios. The operator sees its requests, and decides on the "
                 "acceptance."
+            }
+        }
+        section {
+            h2 #certificate { "Certify your own program" }
+            p {
+                "With " code { "--listen" } ", " code { "partner" } " forwards the requests of your program to the sandbox, forces "
+                "failures, and grades each retry. It runs your program with the arguments of the kits:"
+            }
+            (frame::code("The certificate", "partner certify --sandbox sandbox.json --listen --html certificate.html -- python3 partner.py"))
+            p {
+                "Without a command, it tells you when to run your program. The report is signed with the secret of your test key. Attach "
+                "it when you ask for a live key; the operator can verify the signature."
             }
         }
     };

@@ -30,7 +30,7 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     documents.dedup_by_key(|document| document.version().to_owned());
     let body = html! {
         (render(&policy.markdown, -1, links))
-        p { "The changelog as a file: " a href="CHANGELOG.md" { "CHANGELOG.md" } "." }
+        p { "The changelog as a file: " a href="CHANGELOG.md" { "CHANGELOG.md" } ". New versions as an Atom feed: " a href=(FEED) { (FEED) } "." }
         @for chapter in changes.iter().filter(|chapter| !chapter.title.is_empty()) {
             section {
                 h2 id=(anchor(&chapter.title)) { (chapter.title) }
@@ -42,6 +42,38 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
         }
     };
     Ok(Page::new("versions.html", "Versions and changes", body))
+}
+
+/// The file name of the feed.
+pub const FEED: &str = "changes.xml";
+
+/// Builds the Atom feed of the versions. Their dates are months.
+pub fn feed(sources: &Sources) -> String {
+    let escaped = |text: &str| html! { (text) }.into_string();
+    let document = &sources.document;
+    let host = text(document.root().pointer("/info/contact/url")).trim_start_matches("https://");
+    let mut entries = String::new();
+    let mut latest = String::new();
+    for chapter in chapters(&sources.changelog) {
+        let Some((version, month)) = chapter.title.split_once(" (") else {
+            continue;
+        };
+        let updated = format!("{}-01T00:00:00Z", month.trim_end_matches(')'));
+        latest = latest.max(updated.clone());
+        let content = escaped(&render(&chapter.markdown, 0, &Links::default()).into_string());
+        entries.push_str(&format!(
+            "<entry><id>tag:{host},2026:{version}</id><title>{}</title><updated>{updated}</updated>\
+             <link href=\"versions.html#{}\"/><content type=\"html\">{content}</content></entry>\n",
+            escaped(&format!("Version {version}")),
+            anchor(&chapter.title),
+        ));
+    }
+    format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><id>tag:{host},2026:changes</id>\
+         <title>{}</title><updated>{latest}</updated><author><name>{}</name></author><link rel=\"self\" href=\"{FEED}\"/>\n{entries}</feed>\n",
+        escaped(&format!("Changes of the {}", document.title())),
+        escaped(text(document.root().pointer("/info/contact/name"))),
+    )
 }
 
 fn is_of(chapter: &Chapter, version: &str) -> bool {

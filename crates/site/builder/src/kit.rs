@@ -32,7 +32,8 @@ pub struct Kit {
     pages: String,
     file_get: String,
     post: String,
-    body_escape: Option<(String, String)>,
+    #[serde(default)]
+    body_escape: Vec<(String, String)>,
     /// The file's content.
     #[serde(skip)]
     pub text: String,
@@ -63,7 +64,7 @@ impl Kit {
             _ => &self.post,
         };
         let mut body = serde_json::to_string_pretty(body).unwrap_or_default();
-        if let Some((from, to)) = &self.body_escape {
+        for (from, to) in &self.body_escape {
             body = body.replace(from, to);
         }
         template

@@ -1,8 +1,9 @@
 //! Builds the documentation site of the contract.
 //!
 //! The content comes from the document, the rules in `docs/contract`, the kits in `samples`, the changelog and the snapshots. This crate
-//! adds headings, labels and the signature calculator. The pages are plain HTML with a style sheet and three scripts. They load nothing
-//! from other hosts and work from a folder without a server. Without scripts, only the search and the calculator are missing.
+//! adds headings, labels, the signature calculator, and a page that sends signed requests. The pages are plain HTML with a style sheet and
+//! a few scripts. They load nothing from other hosts and work from a folder without a server, except for that page. Without scripts, it,
+//! the search and the calculator are missing.
 
 mod code_samples;
 mod document;
@@ -19,11 +20,12 @@ mod postman;
 mod schema;
 mod search;
 mod sources;
+mod tools;
 
 use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER;
-use maud::Markup;
+use maud::{Markup, html};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -98,7 +100,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 6] = [
+const ASSETS: [Asset; 7] = [
     Asset {
         name: "site",
         extension: "css",
@@ -129,6 +131,12 @@ const ASSETS: [Asset; 6] = [
         extension: "js",
         content_type: SCRIPT,
         text: include_str!("../assets/signing.js"),
+    },
+    Asset {
+        name: "try",
+        extension: "js",
+        content_type: SCRIPT,
+        text: include_str!("../assets/try.js"),
     },
     Asset {
         name: "icon",
@@ -168,10 +176,13 @@ pub fn build(sources: &Sources) -> Result<Vec<File>, BuildError> {
     pages.push(operations::index(document, &links));
     pages.extend(operations::pages(sources, &links));
     pages.push(errors::page(sources, &links)?);
+    pages.push(tools::page(sources)?);
     pages.push(kits::page(sources, &links)?);
     pages.push(history::page(sources, &links)?);
 
     let search = search::index(&pages);
+    let list = tools::llms(sources, &pages);
+    pages.push(not_found());
     let search_name = hashed_name("search", "js", search.as_bytes());
     let frame = Frame::of_site(document, &search_name);
     let mut files = vec![File {
@@ -197,8 +208,33 @@ pub fn build(sources: &Sources) -> Result<Vec<File>, BuildError> {
         bytes: asset.text.into(),
         immutable: true,
     }));
+    let generated = |path: &str, content_type, text: String| File {
+        path: path.to_owned(),
+        content_type,
+        bytes: text.into_bytes(),
+        immutable: false,
+    };
+    files.push(generated("llms.txt", PLAIN, list));
+    files.push(generated(
+        history::FEED,
+        "application/atom+xml; charset=utf-8",
+        history::feed(sources),
+    ));
     files.extend(sources.published());
     Ok(files)
+}
+
+/// Returns the page for unknown paths in the site's folder, which the service returns with the status 404.
+fn not_found() -> Page {
+    let body = html! {
+        p { "There is nothing at this address. Search the documentation above, or start with one of these pages:" }
+        ul {
+            li { a href="index.html" { "Overview" } }
+            li { a href="reference.html" { "All operations" } }
+            li { a href="errors.html" { "Errors" } }
+        }
+    };
+    Page::new("404.html", "Page not found", body)
 }
 
 /// Returns the names that become links wherever they appear as code.
@@ -210,6 +246,11 @@ fn links(document: &Document) -> Links {
     for (code, _) in document.error_codes() {
         let target = format!("errors.html#{code}");
         links.insert(code, target);
+    }
+    for chapter in document.chapters() {
+        if !chapter.title.is_empty() {
+            links.insert(format!("\"{}\"", chapter.title), guide::address(&chapter.title));
+        }
     }
     links.insert("PartnerSignature".to_owned(), "signing.html".to_owned());
     links.insert("/openapi.yaml".to_owned(), "../openapi.yaml".to_owned());

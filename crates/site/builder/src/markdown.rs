@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// The link targets of names in code, such as `not_found` or `GET /api/v1/partner/health`.
+/// The link targets of names in code, such as `not_found` or `GET /api/v1/partner/health`, and of quoted titles of chapters.
 #[derive(Default)]
 pub struct Links(pub BTreeMap<String, String>);
 
@@ -64,6 +64,20 @@ pub fn render(markdown: &str, demote: isize, links: &Links) -> Markup {
                 }
                 None => out.push(event.clone()),
             },
+            Event::Text(text) if !in_heading && !in_link => {
+                let quoted = text.match_indices('"').map(|(at, _)| at).collect::<Vec<_>>();
+                let mut done = 0;
+                for pair in quoted.windows(2) {
+                    let title = &text[pair[0]..=pair[1]];
+                    let Some(target) = links.0.get(title).filter(|_| pair[0] >= done) else {
+                        continue;
+                    };
+                    out.push(Event::Text(text[done..pair[0]].to_owned().into()));
+                    out.push(raw(format!("<a href=\"{target}\">{}</a>", escaped(title))));
+                    done = pair[1] + 1;
+                }
+                out.push(Event::Text(text[done..].to_owned().into()));
+            }
             // HTML in a text is shown as text.
             Event::Html(text) | Event::InlineHtml(text) => out.push(Event::Text(text.clone())),
             other => out.push(other.clone()),
@@ -157,6 +171,14 @@ mod tests {
             "<h2 id=\"the-not_found\">The <code>not_found</code></h2>\n<p><a href=\"errors.html#not_found\"><code>not_found</code></a> \
              and <code>other</code></p>\n"
         );
+    }
+
+    #[test]
+    fn a_quoted_title_of_a_chapter_is_a_link() {
+        let links = Links(BTreeMap::from([("\"Signing\"".to_owned(), "signing.html".to_owned())]));
+        let found = render("the \"nonce\" of the chapter \"Signing\", \"Signing\"!", 0, &links).into_string();
+        let link = "<a href=\"signing.html\">&quot;Signing&quot;</a>";
+        assert_eq!(found, format!("<p>the \"nonce\" of the chapter {link}, {link}!</p>\n"));
     }
 
     #[test]

@@ -53,19 +53,6 @@ fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
             "Operation " code { (operation.id) }
             @if !scope.is_empty() { " · scope " code { (scope) } }
         }
-        nav aria-label="On this page" {
-            ul.parts {
-                @for place in PLACES {
-                    @if document.parameters(operation).iter().any(|parameter| text(parameter.get("in")) == place) {
-                        li { a href={ "#" (place) } { (heading(place)) } }
-                    }
-                }
-                @if body.is_some() { li { a href="#body" { "Body" } } }
-                li { a href="#samples" { "Code" } }
-                @if has_pages { li { a href="#all-pages" { "All pages" } } }
-                li { a href="#responses" { "Responses" } }
-            }
-        }
         (render(text(operation.value.get("description")), 1, links))
         @for place in PLACES {
             (parameters(document, operation, place, links))

@@ -28,7 +28,7 @@ struct Entry<'a> {
     clippy::expect_used,
     reason = "the patterns are constants, and every build uses them"
 )]
-fn pattern(text: &str) -> Regex {
+pub(crate) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a constant pattern is valid")
 }
 
@@ -71,7 +71,8 @@ pub fn index(pages: &[Page]) -> String {
     format!("window.searchIndex = {json};\n")
 }
 
-fn plain(html: &str) -> String {
+/// Returns the text of some HTML.
+pub(crate) fn plain(html: &str) -> String {
     let text = TAG.replace_all(html, " ");
     let text = SPACE.replace_all(&text, " ");
     let text = text

@@ -19,6 +19,12 @@ pub struct Sources {
     pub kits: Vec<Kit>,
     /// `samples/README.md`.
     pub kits_text: String,
+    /// `crates/partner/README.md`.
+    pub tool_text: String,
+    /// The READMEs of the packages, each with its language.
+    pub package_texts: Vec<(&'static str, String)>,
+    /// The archives and packages that the site offers, each with its file name.
+    pub downloads: Vec<(String, Vec<u8>)>,
     /// `CHANGELOG.md`.
     pub changelog: String,
     /// `docs/contract/service.md`.
@@ -105,10 +111,17 @@ impl Sources {
                 message_tables.extend(MessageTable::parse(&text));
             }
         }
+        let mut package_texts = Vec::new();
+        for (language, path) in PACKAGES {
+            package_texts.push((language, reader.text(path)?));
+        }
         Ok(Self {
             document,
             released,
             kits,
+            tool_text: reader.text("crates/partner/README.md")?,
+            package_texts,
+            downloads: Vec::new(),
             kits_text: reader.text("samples/README.md")?,
             changelog: reader.text("CHANGELOG.md")?,
             service_rules: reader.text("docs/contract/service.md")?,
@@ -118,6 +131,26 @@ impl Sources {
             postman: reader.text(&format!("samples/{POSTMAN}"))?,
             read: reader.read,
         })
+    }
+
+    /// Adds the files of a folder as downloads.
+    ///
+    /// # Errors
+    /// The folder or a file cannot be read.
+    pub fn with_downloads(mut self, folder: &Path) -> Result<Self, BuildError> {
+        let unreadable = |reason| BuildError::Unreadable {
+            path: folder.display().to_string(),
+            reason,
+        };
+        for entry in fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            self.downloads
+                .push((name.to_owned(), fs::read(&path).map_err(unreadable)?));
+            self.read.push(path);
+        }
+        self.downloads.sort();
+        Ok(self)
     }
 
     /// Returns the committed Postman collection.
@@ -144,10 +177,24 @@ impl Sources {
             file("CHANGELOG.md".to_owned(), PLAIN, &self.changelog),
         ];
         files.extend(self.kits.iter().map(|kit| file(kit.path(), PLAIN, &kit.text)));
+        files.extend(self.downloads.iter().map(|(name, bytes)| File {
+            path: format!("{DOWNLOADS}/{name}"),
+            content_type: "application/octet-stream",
+            bytes: bytes.clone(),
+            immutable: false,
+        }));
         files
     }
 }
 
+/// The folder of the downloads on the site.
+pub const DOWNLOADS: &str = "downloads";
+/// The READMEs of the packages.
+const PACKAGES: [(&str, &str); 3] = [
+    ("TypeScript", "client/typescript/README.md"),
+    ("Python", "client/python/README.md"),
+    ("Rust", "client/README.md"),
+];
 /// The file name of the signing vectors.
 pub const VECTORS: &str = "signing-vectors.json";
 /// The path of the Postman collection.
