@@ -26,10 +26,11 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub const GONE_AFTER_S: f64 = 20.0;
 
 statement! {
-    HEARTBEAT = "INSERT INTO replicas (id, host, address, environment, version, master_keys) VALUES ($1, $2, $3, $4, $5, $6) \
-            ON CONFLICT (id) DO UPDATE SET seen_at = now()";
+    HEARTBEAT = "INSERT INTO replicas (id, host, address, environment, version, master_keys, clock_at) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7) \
+            ON CONFLICT (id) DO UPDATE SET seen_at = now(), clock_at = $7";
     DELETE_OLD = "DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'";
-    LIST = "SELECT id, host, address, environment, version, master_keys, started_at, seen_at FROM replicas \
+    LIST = "SELECT id, host, address, environment, version, master_keys, started_at, seen_at, clock_at FROM replicas \
             WHERE seen_at > now() - make_interval(secs => $1) ORDER BY started_at, id";
 }
 
@@ -52,6 +53,8 @@ pub struct Replica {
     pub started_at: DateTime<Utc>,
     /// The time of its last heartbeat.
     pub seen_at: DateTime<Utc>,
+    /// The time by its own clock then.
+    pub clock_at: DateTime<Utc>,
 }
 
 /// Lists the running replicas.
@@ -71,6 +74,7 @@ pub async fn list(connection: &Connection) -> Result<Vec<Replica>, DbError> {
                 master_keys: row.try_get("master_keys")?,
                 started_at: row.try_get("started_at")?,
                 seen_at: row.try_get("seen_at")?,
+                clock_at: row.try_get("clock_at")?,
             })
         })
         .collect()
@@ -93,8 +97,12 @@ pub(crate) async fn send_heartbeats(
     loop {
         let heartbeat = async {
             let connection = Connection::take(&pool, TIMEOUT).await?;
+            let clock = Utc::now();
             connection
-                .execute(HEARTBEAT, &[&id, &host, &address, &environment, &version, &master_keys])
+                .execute(
+                    HEARTBEAT,
+                    &[&id, &host, &address, &environment, &version, &master_keys, &clock],
+                )
                 .await?;
             connection.execute(DELETE_OLD, &[]).await
         };

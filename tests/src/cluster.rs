@@ -1,5 +1,6 @@
 //! The private PostgreSQL cluster that holds the tests' databases, and the templates they are copied from.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use partner_api_store::deployment::{self, Configured};
 use partner_api_store::pool::PoolSettings;
 use partner_api_store::{migrate::migrate, pool, roles};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use refinery::{Migration, Runner};
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, Config, NoTls};
 use uuid::Uuid;
@@ -25,6 +27,10 @@ use crate::fixture;
 
 /// Names the cluster's maintenance database; set by `test-postgres`.
 pub const URL_VARIABLE: &str = "TEST_DATABASE_URL";
+
+/// Names a folder with migrations of a later release, which the databases of all tests then have, too. So the tests of a release
+/// can be run on the schema of the next one.
+pub const LATER_MIGRATIONS_VARIABLE: &str = "TEST_LATER_MIGRATIONS";
 
 /// The database that holds the schema and nothing else.
 const SCHEMA: &str = "template_schema";
@@ -76,6 +82,9 @@ impl Cluster {
         let postgres = EmbeddedPostgres::start(&folder, options).await?;
         let schema = postgres.create_database(SCHEMA).await?;
         migrate(&schema).await.unwrap();
+        if let Some(folder) = std::env::var_os(LATER_MIGRATIONS_VARIABLE) {
+            apply(&schema, &migrations_with(Path::new(&folder))).await.unwrap();
+        }
         claim(&schema, Environment::Test).await;
         create_users(&schema).await;
         let with_fixture = postgres.create_database_from(WITH_FIXTURE, SCHEMA).await?;
@@ -126,6 +135,31 @@ pub async fn claim(config: &Config, environment: Environment) {
     let connection = Connection::take(&pool, Duration::from_secs(30)).await.unwrap();
     let configured = Configured { environment, id: None };
     deployment::claim(&connection, configured).await.unwrap();
+}
+
+/// Returns the migrations of this release and, from a folder, those of a later release, in order.
+pub fn migrations_with(later: &Path) -> Vec<Migration> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
+    let mut migrations = refinery::load_sql_migrations(folder).unwrap();
+    let own: BTreeSet<_> = migrations.iter().map(Migration::version).collect();
+    let later = refinery::load_sql_migrations(later).unwrap();
+    migrations.extend(
+        later
+            .into_iter()
+            .filter(|migration| !own.contains(&migration.version())),
+    );
+    migrations.sort_by_key(Migration::version);
+    migrations
+}
+
+/// Applies the migrations that the database lacks, as another release does, and returns their number.
+///
+/// # Errors
+/// If a migration fails.
+pub async fn apply(config: &Config, migrations: &[Migration]) -> Result<usize, refinery::Error> {
+    let mut client = connect(config).await;
+    let report = Runner::new(migrations).run_async(&mut client).await?;
+    Ok(report.applied_migrations().len())
 }
 
 /// Creates the roles of the template, whose privileges its copies include, and [`SERVER`] and [`OPERATOR`].

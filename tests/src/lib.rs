@@ -26,6 +26,7 @@ mod dropshot;
 pub mod fixture;
 pub mod inspectors;
 mod leaks;
+pub mod log;
 pub mod measurements;
 pub mod metrics;
 pub mod operations;

@@ -1,5 +1,6 @@
 //! The service that a test starts, over the test's own database.
 
+use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -208,35 +209,19 @@ impl Service {
         response
     }
 
+    /// Sends a request, and returns whether the connection was closed without a response.
+    pub async fn has_no_response(&self, request: Request) -> bool {
+        self.try_exchange(&request).await.is_err()
+    }
+
     async fn exchange(&self, request: &Request) -> TestResponse {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket
-            .bind(SocketAddr::new(
-                request.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-                0,
-            ))
-            .unwrap();
-        let path = request.target.split('?').next().unwrap();
-        let address = self.address(path);
-        let stream = socket.connect(address).await.unwrap();
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .unwrap();
-        // An error of the connection makes the request or the reading of its body fail.
-        tokio::spawn(connection);
-        let response = sender.send_request(request.build(&address.to_string())).await;
-        let response = response.unwrap_or_else(|error| panic!("{} {}: {error:?}", request.method, request.target));
-        let (head, body) = response.into_parts();
-        TestResponse {
-            method: request.method.clone(),
-            target: request.target.clone(),
-            sent: request.sent(),
-            base_url: self.base_url.clone(),
-            operation: contract::operation_id(&request.method, path),
-            status: head.status,
-            headers: head.headers,
-            body: body.collect().await.unwrap().to_bytes(),
-        }
+        let response = self.try_exchange(request).await;
+        response.unwrap_or_else(|error| panic!("{} {}: {error:?}", request.method, request.target))
+    }
+
+    async fn try_exchange(&self, request: &Request) -> Result<TestResponse, Box<dyn Error + Send + Sync>> {
+        let address = self.address(request.target.split('?').next().unwrap());
+        exchange(address, &self.base_url, request).await
     }
 
     /// Returns the address of the server that serves a path.
@@ -336,6 +321,45 @@ impl Service {
     pub async fn within(&self, bound: Duration, condition: impl AsyncFn() -> bool) {
         until(bound, async || condition().await.then_some(())).await;
     }
+}
+
+/// Sends a request to a service that may fail, over a new connection; the response is checked against the document.
+///
+/// # Errors
+/// If there is no complete response. It is then unknown whether the service has processed the request.
+pub async fn try_send(address: SocketAddr, request: &Request) -> Result<TestResponse, Box<dyn Error + Send + Sync>> {
+    let response = exchange(address, &format!("http://{address}"), request).await?;
+    contract::check(&response);
+    Ok(response)
+}
+
+async fn exchange(
+    address: SocketAddr,
+    base_url: &str,
+    request: &Request,
+) -> Result<TestResponse, Box<dyn Error + Send + Sync>> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::new(
+        request.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        0,
+    ))?;
+    let stream = socket.connect(address).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    // An error of the connection makes the request or the reading of its body fail.
+    tokio::spawn(connection);
+    let response = sender.send_request(request.build(&address.to_string())).await?;
+    let (head, body) = response.into_parts();
+    let path = request.target.split('?').next().unwrap();
+    Ok(TestResponse {
+        method: request.method.clone(),
+        target: request.target.clone(),
+        sent: request.sent(),
+        base_url: base_url.to_owned(),
+        operation: contract::operation_id(&request.method, path),
+        status: head.status,
+        headers: head.headers,
+        body: body.collect().await?.to_bytes(),
+    })
 }
 
 /// Sends a GET to an internal listener over a new connection; returns the status and the body.

@@ -5,6 +5,7 @@
 //! A value that differs from run to run is replaced by its name in brackets after its format was checked.
 
 use std::panic::Location;
+use std::sync::LazyLock;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use regex::{Captures, Regex};
@@ -244,7 +245,10 @@ const RECENT: TimeDelta = TimeDelta::days(2);
 
 /// Replaces recent times and IDs, and report numbers of this year.
 fn without_recent_values(text: &str) -> String {
-    let replaced = Regex::new(UUID_V7).unwrap().replace_all(text, |found: &Captures<'_>| {
+    static ID: LazyLock<Regex> = LazyLock::new(|| Regex::new(UUID_V7).unwrap());
+    static OF_THIS_YEAR: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(&format!(r"^([A-Z0-9-]+)-{}-(\d{{6}})$", Utc::now().format("%Y"))).unwrap());
+    let replaced = ID.replace_all(text, |found: &Captures<'_>| {
         let id: uuid::Uuid = found[0].parse().unwrap();
         let created = id
             .get_timestamp()
@@ -254,25 +258,25 @@ fn without_recent_values(text: &str) -> String {
             false => found[0].to_owned(),
         }
     });
-    let of_this_year = Regex::new(&format!(r"^([A-Z0-9-]+)-{}-(\d{{6}})$", Utc::now().format("%Y"))).unwrap();
-    let replaced = of_this_year.replace(&replaced, "$1-[year]-$2");
+    let replaced = OF_THIS_YEAR.replace(&replaced, "$1-[year]-$2");
     without_recent_times(&replaced)
 }
 
 /// Replaces recent times; those of examples stay.
 fn without_recent_times(text: &str) -> String {
+    static WRITTEN: LazyLock<Regex> = LazyLock::new(|| Regex::new(TIME).unwrap());
+    static IN_SECONDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(&format!(r"\b{UNIX_TIME}\b")).unwrap());
     let now = Utc::now();
     let is_near = |time: Option<DateTime<Utc>>| time.is_some_and(|time| (time - now).abs() < RECENT);
-    let replaced = Regex::new(TIME).unwrap().replace_all(text, |found: &Captures<'_>| {
+    let replaced = WRITTEN.replace_all(text, |found: &Captures<'_>| {
         if is_near(found[0].parse().ok()) {
             "[time]".to_owned()
         } else {
             found[0].to_owned()
         }
     });
-    let unix_time = Regex::new(&format!(r"\b{UNIX_TIME}\b")).unwrap();
     let seconds = |text: &str| DateTime::from_timestamp(text.parse().ok()?, 0);
-    unix_time
+    IN_SECONDS
         .replace_all(&replaced, |found: &Captures<'_>| {
             if is_near(seconds(&found[0])) {
                 "[unix time]".to_owned()

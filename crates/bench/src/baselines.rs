@@ -4,6 +4,7 @@
 //! that the service sends, and the benchmark fails if a baseline has others. Each `$n` is replaced by a variable or an expression
 //! that draws from the data; nothing else is changed. pgbench receives results as text, the service in binary.
 
+use partner_api::admission::{WINDOW, nonces};
 use partner_api_store::statement::{STATEMENTS, Statement};
 use uuid::Uuid;
 
@@ -15,6 +16,12 @@ use crate::pgbench::Script;
 const POOL: usize = 16;
 /// Sessions for the minimal insert. All that wait at the same time share a flush.
 const CLIENTS: usize = 64;
+
+/// Requests in one statement of the `sql-admission` baseline. With 64 connections, the service flushes the log of the database 0.05 times
+/// per request (docs/benchmarks.md).
+pub const ADMISSION_BATCH: usize = 20;
+/// Sessions for the batches, enough to keep two processors busy. The service sends one batch at a time.
+const ADMISSION_CLIENTS: usize = 4;
 
 /// Statements that are measured without the service.
 pub struct Baseline {
@@ -33,6 +40,8 @@ enum Kind {
         number: &'static str,
     },
     Insert,
+    /// Admits [`ADMISSION_BATCH`] requests.
+    Admit,
     /// Applies a package to one of the open reports.
     Apply,
 }
@@ -43,7 +52,19 @@ const LOCK_SKIPPING: (&str, &str) = ("measurements::report", "LOCK_SKIPPING");
 const LOCK: (&str, &str) = ("measurements::report", "LOCK");
 
 /// All baselines.
-pub const ALL: [Baseline; 6] = [
+pub const ALL: [Baseline; 8] = [
+    Baseline {
+        name: "sql-admission",
+        operation: None,
+        statements: &[],
+        kind: Kind::Admit,
+    },
+    read(
+        "sql-organizations",
+        "organizations",
+        "any",
+        &[("organizations", "LIST")],
+    ),
     read(
         "sql-list",
         "list",
@@ -103,6 +124,27 @@ impl Baseline {
                 "INSERT INTO bench.minimal (client) VALUES (:client_id);\n".to_owned(),
                 CLIENTS,
             ),
+            Kind::Admit => {
+                let keys: Vec<&str> = fixture.keys.iter().map(|key| key.id.as_str()).collect();
+                variables.push(("keys", format!("{{{}}}", keys.join(","))));
+                let from = format!("FROM generate_series(1, {ADMISSION_BATCH}) request");
+                let arguments = [
+                    format!(
+                        "(SELECT array_agg((:keys::text[])[1 + request % {}]) {from})",
+                        keys.len()
+                    ),
+                    format!("(SELECT array_agg(gen_random_uuid()) {from})"),
+                    nonces::BUCKET.as_secs().to_string(),
+                    nonces::MARGIN.as_secs().to_string(),
+                    WINDOW.as_secs().to_string(),
+                    "5".to_owned(),
+                    nonces::LATER_BUCKETS.to_string(),
+                ];
+                (
+                    placed("admission::batch", "ADMIT", &arguments)? + ";\n",
+                    ADMISSION_CLIENTS,
+                )
+            }
             Kind::Read { number } => {
                 variables.extend([
                     ("latest", "10000-01-01 00:00:00+00".to_owned()),
@@ -158,6 +200,7 @@ fn arguments(module: &str, name: &str, number: &str) -> Vec<String> {
     let id = format!("('00000004' || lpad(to_hex(:{number}::bigint), 24, '0'))::uuid");
     let arguments: &[&str] = match (module, name) {
         ("inspections::statements::default", "WHOLE_3") => &[":whole", ":latest", ":nil", ":earliest", ":rows"],
+        ("organizations", "LIST") => &[":whole", ":whole", ":none"],
         _ => &[&id, ":whole", ":none"],
     };
     arguments.iter().map(|argument| (*argument).to_owned()).collect()

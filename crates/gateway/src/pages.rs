@@ -11,9 +11,12 @@ use partner_api_domain::etag::ETag;
 /// The path of the documentation pages.
 pub const FOLDER: &str = "/docs/";
 
-/// The `Content-Security-Policy` of pages: style sheets, scripts and images from the same origin, and nothing else.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; \
-                      form-action 'none'; frame-ancestors 'none'";
+/// The page for unknown paths in [`FOLDER`].
+const NOT_FOUND: &str = "404.html";
+
+/// The `Content-Security-Policy` of pages: style sheets, scripts, images and the API of the same origin, and nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// How long a page may be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +102,21 @@ impl Pages {
         headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
         headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        Some(response)
+    }
+
+    /// Returns a page with the status 404 for an unknown path directly in [`FOLDER`], if the client accepts HTML. The links of the page
+    /// are relative to this folder.
+    #[must_use]
+    pub fn not_found(&self, path: &str, request: &HeaderMap) -> Option<Response<Body>> {
+        let name = path.strip_prefix(FOLDER)?;
+        let accept = request.get(header::ACCEPT)?.to_str().ok()?;
+        if name.contains('/') || !accept.contains("text/html") {
+            return None;
+        }
+        let mut response = self.respond(&format!("{FOLDER}{NOT_FOUND}"), &HeaderMap::new())?;
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        response.headers_mut().remove(header::ETAG);
         Some(response)
     }
 }

@@ -8,7 +8,8 @@
 //! - Each connection records its [`activity`], and its task closes it when a deadline expires. Sending bytes does not extend a
 //!   deadline, except where [`Limits`] documents it.
 //! - A handler runs to its end even if its client disconnects ([`service`]). A panic becomes a response with status 500.
-//!   A response that is sent before the request body was read still reaches the client ([`io`]).
+//!   A response that is sent before the request body was read still reaches the client ([`io`]). A response with the extension
+//!   [`DropConnection`] is not sent.
 //! - Responses that their peers do not read are limited in total and per client network ([`slots`]).
 //! - Rejected and closed connections are counted and logged ([`counts`]).
 //!
@@ -48,6 +49,7 @@ pub use counts::Metrics;
 pub use limits::Limits;
 pub use request::RequestBody;
 pub use running::{Running, Watch};
+pub use service::DropConnection;
 
 use crate::tls::Tls;
 use clock::Clock;

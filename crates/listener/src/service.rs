@@ -1,8 +1,8 @@
-//! The call of the handler for a request. The handler may panic, runs to its end if the client disconnects, and may respond before
-//! it has read the body.
+//! The call of the handler for a request. The handler may panic, runs to its end if the client disconnects, may respond before it
+//! has read the body, and may drop the connection instead.
 
 use std::any::Any;
-use std::convert::Infallible;
+use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -23,6 +23,19 @@ use super::activity::{Activity, InFlight};
 use super::counts::Event;
 use super::request::{self, Leftover, RequestBody};
 use super::response::TrackedBody;
+
+/// An extension of a response that is not sent: the listener closes an HTTP/1.1 connection, or resets an HTTP/2 stream. It is also
+/// the error with which hyper does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropConnection;
+
+impl fmt::Display for DropConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the handler dropped the connection")
+    }
+}
+
+impl std::error::Error for DropConnection {}
 
 /// The maximum size of the unread rest of a body that is read after the response. Rejecting a small request then does not cost
 /// a new connection.
@@ -45,7 +58,7 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
 {
     type Response = Response<TrackedBody<B>>;
-    type Error = Infallible;
+    type Error = DropConnection;
     type Future = RequestFuture<B>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
@@ -84,7 +97,7 @@ pub(super) struct RequestFuture<B: 'static> {
 impl<B: 'static> Unpin for RequestFuture<B> {}
 
 impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for RequestFuture<B> {
-    type Output = Result<Response<TrackedBody<B>>, Infallible>;
+    type Output = Result<Response<TrackedBody<B>>, DropConnection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
@@ -100,6 +113,9 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for RequestFuture<B>
         let rest = this.leftover.take().and_then(|leftover| request::take(&leftover));
         let closes = rest.is_some_and(|rest| this.finish_body(rest, &in_flight, cx));
         let mut response = match outcome {
+            Ok(response) if response.extensions().get::<DropConnection>().is_some() => {
+                return Poll::Ready(Err(DropConnection));
+            }
             Ok(response) => {
                 let (parts, body) = response.into_parts();
                 Response::from_parts(

@@ -35,15 +35,18 @@ statement! {
     ///
     /// Rows are written in the order of their keys, so that two replicas cannot deadlock. `OFFSET` keeps the lookups in the
     /// previous and the later buckets index lookups per nonce; a join would scan the whole partition. If there are nonces in
-    /// buckets that are later still, the clock is behind, and the only row says so.
+    /// later buckets, the clock has stepped back, and the nonces are inserted up to the latest of these buckets. If that one is
+    /// too late for the lookups, nothing is inserted, and the only row says that the clock is behind.
     ADMIT = "\
 WITH sent AS (
     SELECT * FROM unnest($1::text[], $2::uuid[]) AS sent (key_id, digest)
 ), clock AS MATERIALIZED (
-    SELECT bucket, floor((epoch + $4::float8) / $3::float8)::bigint AS last,
-        EXISTS (SELECT FROM used_nonces later WHERE later.bucket > at.bucket + $7::bigint) AS is_behind
+    SELECT bucket, greatest(floor((epoch + $4::float8) / $3::float8)::bigint, latest) AS last,
+        coalesce(latest > bucket + $7::bigint, false) AS is_behind
     FROM (SELECT epoch, floor(epoch / $3::float8)::bigint AS bucket
           FROM CAST(extract(epoch FROM now()::timestamptz) AS float8) AS epoch) at
+    LEFT JOIN LATERAL (SELECT later.bucket AS latest FROM used_nonces later WHERE later.bucket > at.bucket
+                       ORDER BY later.bucket DESC LIMIT 1) later ON true
 ), fresh AS (
     INSERT INTO used_nonces (bucket, digest)
     SELECT bucket, digest

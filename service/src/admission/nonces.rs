@@ -8,6 +8,8 @@
 //! If the database's clock steps back, or a standby whose clock is behind is promoted, nonces that were used before are in later
 //! buckets. So a nonce is also looked up in the next [`LATER_BUCKETS`], which covers every step up to [`BUCKET`]. If there are
 //! nonces in even later buckets, the step was too large for these lookups, and nothing is admitted until the clock is correct.
+//! A nonce that is used during the step is inserted up to the latest of these buckets, so that it stays used after the clock was
+//! corrected.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

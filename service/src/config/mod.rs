@@ -43,6 +43,10 @@ const RENDERERS: usize = if cfg!(feature = "render") { 1 } else { 0 };
 /// The maximum retention of the request log in days (SVC-8). Each day is a partition.
 const MAX_REQUEST_LOG_DAYS: u32 = 3650;
 
+/// The maximum retention of reports in years, and of measurements in no report in days (OPS-11).
+const MAX_REPORT_YEARS: u32 = 100;
+const MAX_UNUSED_MEASUREMENT_DAYS: u32 = 3650;
+
 /// An error in the configuration.
 #[derive(Debug, Error)]
 pub enum ConfigError {
@@ -288,6 +292,18 @@ impl Config {
                 "--request-log-days",
                 format!("expected 1 to {MAX_REQUEST_LOG_DAYS}"),
             ));
+        }
+        for (name, value, max) in [
+            ("--report-years", options.report_years, MAX_REPORT_YEARS),
+            (
+                "--unused-measurement-days",
+                options.unused_measurement_days,
+                MAX_UNUSED_MEASUREMENT_DAYS,
+            ),
+        ] {
+            if value.is_some_and(|value| !(1..=max).contains(&value)) {
+                return Err(ConfigError::option(name, format!("expected 1 to {max}")));
+            }
         }
         logging::filter(&options.log_level).map_err(|error| ConfigError::option("--log-level", error))?;
         Ok(())

@@ -223,6 +223,12 @@ options! {
         /// Allow plain HTTP to endpoints beyond loopback: true or false
         s3_allow_http: bool as "true|false", default false;
     }
+    "Retention" {
+        /// Years after which `partner-api purge` erases a report with its photos, PDFs and measurements, 1 to 100
+        report_years: u32 as "NUMBER", none "none, reports are kept", like 10;
+        /// Days after which `partner-api purge` erases a measurement that is in no report, 1 to 3650
+        unused_measurement_days: u32 as "NUMBER", none "none, measurements are kept", like 90;
+    }
     "Log" {
         /// error, warn, info, debug or trace; per module: info,partner_api=debug
         log_level: String as "LEVEL", default "info".to_owned();

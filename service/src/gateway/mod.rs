@@ -158,8 +158,9 @@ impl Gateway {
         B: HttpBody<Data = Bytes> + Send + Unpin,
     {
         let GatewayParts { traces, reporter, .. } = &self.0.parts;
+        let delivery = prefer::Delivery::of(self.settings().environment, request.headers());
         let work = partner_api_gateway::respond(self, request_id, peer.ip(), request);
-        let (response, record) = match traces {
+        let (mut response, record) = match traces {
             None => work.await,
             Some(traces) => {
                 let ((response, record), stages) = stages::record(work).await;
@@ -167,6 +168,7 @@ impl Gateway {
                 (response, record)
             }
         };
+        delivery.apply(&record, &mut response).await;
         reporter.report(record);
         response
     }

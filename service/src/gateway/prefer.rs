@@ -1,12 +1,14 @@
 //! Prepared responses in the sandbox: `Prefer: code=429, error=rate_limited` (RFC 7240) requests a response that the contract
-//! declares, so that partners can test how their code handles it (SVC-10).
+//! declares, `Prefer: delay=5` a slow one, and `Prefer: drop` none, so that partners can test how their code handles it (SVC-10).
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use bounded_listener::DropConnection;
 use codegen_runtime::ValidationError;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use partner_api_gateway::Record;
 use partner_api_signing::Environment;
 use serde_json::Value;
 
@@ -21,12 +23,53 @@ const PREFER: &str = "prefer";
 /// The `Retry-After` of prepared responses that have one.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// The longest delay of a response that can be requested, in seconds.
+const DELAY_MAX: u64 = 60;
+
 /// The response that a request prefers, if any.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Preference {
     status: Option<String>,
     error: Option<String>,
     example: Option<String>,
+    delay: Option<String>,
+    drop: Option<String>,
+}
+
+/// The manner in which a request prefers to be answered: late, or not at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delivery {
+    delay: Duration,
+    is_dropped: bool,
+}
+
+impl Delivery {
+    /// Returns the delivery that a request prefers. Outside the sandbox, and for an invalid preference, it is the normal one.
+    pub(super) fn of(environment: Environment, headers: &HeaderMap) -> Self {
+        if environment != Environment::Test || !headers.contains_key(PREFER) {
+            return Self::default();
+        }
+        let preference = Preference::of(headers);
+        Self {
+            delay: preference.delay().ok().flatten().unwrap_or_default(),
+            is_dropped: preference.drop.is_some(),
+        }
+    }
+
+    /// Delays the response to an admitted request, and marks it as not to be sent.
+    pub(super) async fn apply(self, record: &Record, response: &mut Response<Body>) {
+        // Only responses to admitted requests have the header, except prepared ones with some statuses.
+        let is_admitted = response.headers().contains_key("ratelimit") || record.reason == Some(Reason::AnswerOrdered);
+        if !is_admitted {
+            return;
+        }
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
+        if self.is_dropped {
+            response.extensions_mut().insert(DropConnection);
+        }
+    }
 }
 
 /// Returns the prepared response that a request prefers. Returns `None` outside the sandbox, or if the request asks for no response
@@ -43,6 +86,7 @@ pub(super) fn prepared(
         return Ok(None);
     }
     let preference = Preference::of(headers);
+    preference.delay()?;
     let Some(status) = &preference.status else {
         return Ok(None);
     };
@@ -77,11 +121,28 @@ impl Preference {
                 "code" => &mut found.status,
                 "error" => &mut found.error,
                 "example" => &mut found.example,
+                "delay" => &mut found.delay,
+                "drop" => &mut found.drop,
                 _ => continue,
             };
             field.get_or_insert_with(|| value.trim().trim_matches('"').to_string());
         }
         found
+    }
+
+    /// Returns the delay.
+    ///
+    /// # Errors
+    /// 400 if it is not a whole number of seconds up to [`DELAY_MAX`].
+    fn delay(&self) -> Result<Option<Duration>, ApiError> {
+        let Some(text) = &self.delay else { return Ok(None) };
+        match text.parse() {
+            Ok(seconds @ 1..=DELAY_MAX) => Ok(Some(Duration::from_secs(seconds))),
+            _ => Err(invalid(format!(
+                "delay must be a whole number of seconds from 1 to {DELAY_MAX}, is {}",
+                printable(text)
+            ))),
+        }
     }
 }
 
@@ -105,8 +166,16 @@ fn requested(operation: &Operation, code: ErrorCode) -> ApiError {
 fn undeclared(operation: &Operation, status: &str) -> ApiError {
     let errors = operation.errors.iter().map(|(status, _)| status);
     let declared: Vec<String> = operation.successes.iter().chain(errors).map(u16::to_string).collect();
-    let status: String = status.chars().filter(|c| c.is_ascii_graphic()).take(16).collect();
-    invalid(format!("code must be one of {}, is {status}", declared.join(", ")))
+    invalid(format!(
+        "code must be one of {}, is {}",
+        declared.join(", "),
+        printable(status)
+    ))
+}
+
+/// Returns the beginning of a preference for a message.
+fn printable(text: &str) -> String {
+    text.chars().filter(char::is_ascii_graphic).take(40).collect()
 }
 
 fn invalid(message: String) -> ApiError {
@@ -130,9 +199,9 @@ fn example(operation: &Operation, status: u16, name: Option<&str>) -> Result<Opt
         } else {
             format!("one of {}", known.join(", "))
         };
-        let name: String = name.chars().filter(char::is_ascii_graphic).take(40).collect();
         return Err(invalid(format!(
-            "example must be {known} with code={status}, is {name}"
+            "example must be {known} with code={status}, is {}",
+            printable(name)
         )));
     }
     Ok(chosen.and_then(|(_, body)| json_response(status, body)))
@@ -175,13 +244,39 @@ mod tests {
         let of = |status: &str, error: &str| Preference {
             status: (!status.is_empty()).then(|| status.to_string()),
             error: (!error.is_empty()).then(|| error.to_string()),
-            example: None,
+            ..Preference::default()
         };
         assert_eq!(read(&["code=429, error=rate_limited"]), of("429", "rate_limited"));
         assert_eq!(read(&["Code=\"429\"; error = rate_limited"]), of("429", "rate_limited"));
         assert_eq!(read(&["respond-async, wait=10", "code=404"]), of("404", ""));
         assert_eq!(read(&["code=404, code=500"]), of("404", ""));
         assert_eq!(read(&["handling=lenient"]), of("", ""));
+    }
+
+    /// SVC-10
+    #[test]
+    fn a_delivery_is_read_only_in_the_sandbox_and_an_invalid_delay_is_rejected() {
+        let both = Delivery {
+            delay: Duration::from_secs(7),
+            is_dropped: true,
+        };
+        let request = headers(&["delay=7, drop", "delay=9"]);
+        assert_eq!(Delivery::of(Environment::Test, &request), both);
+        assert_eq!(Delivery::of(Environment::Live, &request), Delivery::default());
+        let operation = &crate::generated::operations::OPERATIONS[0];
+        for line in [
+            "delay=0",
+            "delay=61",
+            "delay=1.5",
+            "delay=-1",
+            "delay",
+            "delay=99999999999999999999",
+        ] {
+            let request = headers(&[line]);
+            assert_eq!(Delivery::of(Environment::Test, &request), Delivery::default(), "{line}");
+            let error = prepared(Environment::Test, operation, &request).expect_err(line);
+            assert_eq!(error.status(), 400, "{line}");
+        }
     }
 
     /// SVC-10

@@ -48,12 +48,15 @@ pub(super) async fn respond(pages: &Pages, storage: &Storage, request: &Parts) -
         "/openapi.json" => text("application/json", SPEC_JSON),
         _ => match path.strip_prefix("/files/") {
             Some(key) => file(storage, key, request).await?,
-            None => pages.respond(path, &request.headers).ok_or_else(|| {
-                ApiError::not_found(
-                    "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
-                )
-                .with_reason(Reason::NoSuchPath)
-            })?,
+            None => pages
+                .respond(path, &request.headers)
+                .or_else(|| pages.not_found(path, &request.headers))
+                .ok_or_else(|| {
+                    ApiError::not_found(
+                        "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
+                    )
+                    .with_reason(Reason::NoSuchPath)
+                })?,
         },
     };
     if request.method == Method::HEAD {

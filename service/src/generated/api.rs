@@ -176,7 +176,8 @@ pub trait Api {
     /// 1. `branch_code` identifies the branch, among the branches that you can access. If the branch is unknown,
     ///    inactive or outside your access, the response is 404 `not_found`. If two branches match, it is 400
     ///    `invalid_request`.
-    /// 2. The package is stored byte for byte as sent, even if its values are not applied. It is never deleted.
+    /// 2. The package is stored byte for byte as sent, even if its values are not applied. It is kept until the data of
+    ///    its vehicle is erased.
     /// 3. If the branch has an open report for the plate, the values are written into the report's test-line form at
     ///    once, and the status is `applied`. A report is open if it is still being edited and was created within the
     ///    last 24 hours; if there are several, the newest one is used. If a point already has a value, the newer device

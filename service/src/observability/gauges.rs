@@ -99,7 +99,12 @@ impl Gauges {
             "Seconds since the keys and grants in memory were last compared with the database",
             directory.age(),
         )?;
-        page.gauge("directory_keys", "Active keys", directory.key_count())
+        page.gauge("directory_keys", "Active keys", directory.key_count())?;
+        page.gauge(
+            "unauthenticated_of_one_partner",
+            "The largest number of 401 responses to one partner in the last five to ten minutes",
+            self.watched.instruments.unauthenticated_of_one_partner(),
+        )
     }
 
     fn pools(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -259,6 +264,22 @@ impl Gauges {
             "Partitions created in advance; -1 means that even the current one is missing",
             "table",
             sample.partitions_ahead.iter().copied(),
+        )?;
+        page.gauges(
+            "partitions_expired",
+            "Partitions past their retention that were not dropped yet, because a transaction uses them",
+            "table",
+            sample.partitions_expired.iter().copied(),
+        )?;
+        page.gauge(
+            "database_clock_ahead_seconds",
+            "Seconds by which the database's clock is ahead of this machine's",
+            sample.database_clock_ahead,
+        )?;
+        page.gauge(
+            "partners_silent",
+            "Enabled partners with an active key that sent requests in the last two weeks, but none in the last two days",
+            sample.partners_silent,
         )?;
         page.gauge(
             "renderings_due",

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use deadpool_postgres::Pool;
 use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
@@ -19,6 +20,8 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 statement! {
+    CLOCK = "SELECT clock_timestamp() AS now";
+
     /// Counts pending work up to a limit, so that a backlog of millions does not cause a full scan at every sample.
     WAITING = "\
 SELECT pending.count AS pending, coalesce(extract(epoch FROM now() - pending.oldest), 0)::float8 AS pending_oldest,
@@ -28,6 +31,14 @@ FROM (SELECT count(*), min(received_at) AS oldest
       FROM (SELECT received_at FROM measurements WHERE status = 'PENDING' LIMIT 100000) sampled) pending,
      (SELECT count(*), min(due_at) AS oldest
       FROM (SELECT due_at FROM report_renderings WHERE due_at <= now() LIMIT 10000) sampled) due";
+
+    /// The enabled partners with an active key that sent requests in the last two weeks, but none in the last two days.
+    SILENT = "\
+SELECT count(*) AS silent FROM (
+    SELECT FROM api_keys k JOIN partners p ON p.id = k.partner_id AND p.is_enabled JOIN rate_windows w ON w.key_id = k.key_id
+    GROUP BY k.partner_id
+    HAVING max(w.started_at) BETWEEN now() - interval '14 days' AND now() - interval '2 days'
+       AND bool_or(k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()))) partners";
 
     /// Counts used nonces from the cumulative statistics, because the planner's estimates still include dropped partitions.
     NONCE_ROWS = "\
@@ -42,6 +53,11 @@ pub(super) struct Sample {
     pub pending_oldest: f64,
     pub nonce_rows: i64,
     pub partitions_ahead: Vec<(&'static str, i64)>,
+    /// The number of partitions past their retention.
+    pub partitions_expired: Vec<(&'static str, usize)>,
+    /// The seconds by which the database's clock is ahead of this machine's.
+    pub database_clock_ahead: f64,
+    pub partners_silent: i64,
     pub renderings_due: i64,
     pub renderings_oldest: f64,
     pub replicas: usize,
@@ -111,19 +127,29 @@ pub(super) async fn sample_forever(latest: Arc<Latest>, pool: Pool, request_log:
 async fn sample(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>) -> Result<(), DbError> {
     let at = Instant::now();
     let connection = Connection::take(pool, TIMEOUT).await?;
+    let before = Utc::now();
+    let row = connection.query_one(CLOCK, &[]).await?;
+    let database_clock_ahead = clock_ahead(before, row.try_get("now")?, Utc::now());
     let waiting = connection.query_one(WAITING, &[]).await?;
+    let silent = connection.query_one(SILENT, &[]).await?;
     let nonces = connection.query_one(NONCE_ROWS, &[]).await?;
-    let ahead = PARTITIONS.state(&connection).await?.ahead;
+    let state = PARTITIONS.state(&connection).await?;
+    let ahead = state.ahead;
     let mut partitions_ahead = vec![(PARTITIONS.table, ahead)];
+    let mut partitions_expired = vec![(PARTITIONS.table, state.expired.len())];
     if let Some(request_log) = request_log {
         let state = request_log.state(&connection).await?;
         partitions_ahead.push((request_log.table, state.ahead));
+        partitions_expired.push((request_log.table, state.expired.len()));
     }
     let sample = Sample {
         pending: waiting.try_get("pending")?,
         pending_oldest: waiting.try_get("pending_oldest")?,
         nonce_rows: nonces.try_get("nonces")?,
         partitions_ahead,
+        partitions_expired,
+        database_clock_ahead,
+        partners_silent: silent.try_get("silent")?,
         renderings_due: waiting.try_get("due")?,
         renderings_oldest: waiting.try_get("due_oldest")?,
         replicas: replicas::list(&connection).await?.len(),
@@ -139,6 +165,12 @@ async fn sample(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>)
     Ok(())
 }
 
+/// Returns the seconds by which the database's clock is ahead, given this machine's time before and after it was read.
+fn clock_ahead(before: DateTime<Utc>, database: DateTime<Utc>, after: DateTime<Utc>) -> f64 {
+    let here = before + (after - before) / 2;
+    (database - here).as_seconds_f64()
+}
+
 /// Returns the time for which every nonce has a partition, given the number of partitions created in advance and the database's
 /// clock in seconds since 1970. At the end of a bucket, nonces are also written into the next one.
 fn nonces_left(ahead: i64, now: f64) -> Duration {
@@ -151,6 +183,13 @@ fn nonces_left(ahead: i64, now: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_databases_clock_is_compared_with_the_middle_of_the_round_trip() {
+        let at = |millis: i64| DateTime::from_timestamp_millis(1_700_000_000_000 + millis).unwrap();
+        assert_eq!(clock_ahead(at(0), at(2_100), at(200)), 2.0);
+        assert_eq!(clock_ahead(at(0), at(-900), at(200)), -1.0);
+    }
 
     #[test]
     fn nonces_have_their_partitions_until_the_margin_of_the_last_one() {

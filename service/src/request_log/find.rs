@@ -81,6 +81,13 @@ pub struct Filter {
     pub limit: u32,
 }
 
+impl Filter {
+    /// Returns whether it selects by something that `request_outcome` contains.
+    fn has_outcome(&self) -> bool {
+        self.status.is_some() || self.code.is_some() || self.reason.is_some() || self.operation.is_some()
+    }
+}
+
 impl Default for Filter {
     fn default() -> Self {
         Filter {
@@ -159,6 +166,13 @@ macro_rules! filtered {
     };
 }
 
+/// What an operator filters requests by, as in the index `request_log_by_outcome`.
+macro_rules! outcome {
+    () => {
+        "request_outcome(operation, status, code, reason) COLLATE \"C\""
+    };
+}
+
 statement! {
     /// One request. If its row was written twice, because the outcome of the first attempt was lost, either row is correct.
     FIND = entries!("SELECT * FROM request_log WHERE request_id = $1 LIMIT 1", "");
@@ -166,6 +180,28 @@ statement! {
     /// The newest requests.
     LIST = entries!(
         concat!("SELECT * FROM request_log WHERE ", filtered!(), " ORDER BY arrived_at DESC, request_id DESC LIMIT $8::bigint"),
+        "ORDER BY l.arrived_at DESC, l.request_id DESC"
+    );
+
+    /// The newest requests with an outcome, such as a code. The first part steps through the index from each outcome of the log
+    /// to the next one, so it reads as many entries as there are different outcomes. A scan back in time would read every request
+    /// if few of them match.
+    LIST_OF_OUTCOMES = entries!(
+        concat!("SELECT of_outcome.* FROM (
+        WITH RECURSIVE outcomes AS (
+            (SELECT ", outcome!(), " AS outcome FROM request_log ORDER BY 1 LIMIT 1)
+            UNION ALL
+            SELECT next.outcome FROM outcomes CROSS JOIN LATERAL (
+                SELECT ", outcome!(), " AS outcome FROM request_log
+                WHERE ", outcome!(), " > outcomes.outcome ORDER BY 1 LIMIT 1) next)
+        SELECT outcome FROM outcomes
+        WHERE split_part(outcome, ' ', 2)::smallint BETWEEN $3::smallint AND $4::smallint
+          AND ($5::text IS NULL OR split_part(outcome, ' ', 3) = $5) AND ($6::text IS NULL OR split_part(outcome, ' ', 4) = $6)
+          AND ($7::text IS NULL OR split_part(outcome, ' ', 1) = $7)) o
+    CROSS JOIN LATERAL (
+        SELECT * FROM request_log WHERE ", outcome!(), " = o.outcome AND arrived_at >= coalesce($1::timestamptz, '-infinity')
+          AND arrived_at < coalesce($2::timestamptz, 'infinity') ORDER BY arrived_at DESC LIMIT $8::bigint) of_outcome
+    ORDER BY of_outcome.arrived_at DESC, of_outcome.request_id DESC LIMIT $8::bigint"),
         "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
@@ -220,6 +256,7 @@ pub async fn list(client: &Connection, filter: &Filter) -> Result<Vec<Entry>, Db
     let rows = match (key_id, partner_id) {
         (Some(_), _) => client.query(LIST_OF_KEY, &with(common, &[key_id, partner_id])).await?,
         (None, Some(_)) => client.query(LIST_OF_PARTNER, &with(common, &[partner_id])).await?,
+        (None, None) if filter.has_outcome() => client.query(LIST_OF_OUTCOMES, &common).await?,
         (None, None) => client.query(LIST, &common).await?,
     };
     rows.iter().map(entry).collect()

@@ -9,6 +9,8 @@ use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_store::schema;
 use partner_api_tests::cluster::{self, Database};
 
+use crate::migrations_and_the_next;
+
 #[tokio::test]
 async fn replicas_that_start_together_apply_each_migration_once() {
     let database = Database::empty().await;
@@ -44,6 +46,9 @@ async fn a_newer_database_an_edited_migration_and_a_failing_one_are_distinguishe
     let newest = names.last().unwrap();
     let add = "INSERT INTO refinery_schema_history VALUES (4096, 'newer', '2030-01-01T00:00:00Z', '1')";
     client.batch_execute(add).await.unwrap();
+    assert_eq!(migrate(&config).await.unwrap(), Vec::<String>::new());
+    let require = "UPDATE deployment SET required_migration = 4096";
+    client.batch_execute(require).await.unwrap();
     let newer = migrate(&config).await.unwrap_err();
     assert!(matches!(newer, MigrateError::DatabaseNewer { .. }), "{newer}");
     let message = newer.to_string();
@@ -53,10 +58,36 @@ async fn a_newer_database_an_edited_migration_and_a_failing_one_are_distinguishe
     );
 
     let edit = "DELETE FROM refinery_schema_history WHERE version = 4096;
+                UPDATE deployment SET required_migration = 1;
                 UPDATE refinery_schema_history SET checksum = '1' WHERE version = 1";
     client.batch_execute(edit).await.unwrap();
     let edited = migrate(&config).await.unwrap_err();
     assert!(matches!(edited, MigrateError::Edited { .. }), "{edited}");
+}
+
+/// The first line of each later migration says whether the previous release can still use the schema, and `required_migration`
+/// says the same to programs.
+#[tokio::test]
+async fn each_migration_that_removes_something_requires_a_program_that_does_not_use_it() {
+    let database = Database::without_rows().await;
+    let config = database.config();
+    let client = cluster::connect(&config).await;
+    let migrations = migrations_and_the_next();
+    let mut before: i32 = 1;
+    for (index, migration) in migrations.iter().enumerate().skip(1) {
+        cluster::apply(&config, &migrations[..=index]).await.unwrap();
+        let required = "SELECT required_migration FROM deployment";
+        let required: i32 = client.query_one(required, &[]).await.unwrap().get(0);
+        match migration.sql().unwrap().split_once(':').unwrap().0 {
+            "-- Expand" => assert_eq!(required, before, "{migration}"),
+            "-- Contract" => assert!(
+                required > before && required < migration.version(),
+                "{migration} must set required_migration to that of the program that no longer uses what it removes"
+            ),
+            other => panic!("{migration} must begin with `-- Expand:` or `-- Contract:`, not {other}"),
+        }
+        before = required;
+    }
 }
 
 #[tokio::test]

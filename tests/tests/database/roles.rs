@@ -103,7 +103,13 @@ async fn neither_the_service_nor_an_operator_can_change_the_schema_or_what_is_ap
     let database = Database::create().await;
     for user in [SERVER, OPERATOR] {
         let client = connect_as(&database, user).await;
+        // Only the functions of the owner erase anything, whatever a session sets.
+        client.batch_execute("SET partner_api.is_erasing = 'on'").await.unwrap();
         for forbidden in [
+            "SELECT erase_measurements(ARRAY(SELECT id FROM measurements))",
+            "DELETE FROM inspections",
+            "DELETE FROM inspection_transitions",
+            "DELETE FROM measurement_mismatches",
             "CREATE TABLE public.stolen ()",
             "CREATE FUNCTION public.stolen() RETURNS int LANGUAGE sql RETURN 1",
             "CREATE SCHEMA stolen",
@@ -149,6 +155,9 @@ async fn neither_the_service_nor_an_operator_can_change_the_schema_or_what_is_ap
         "SELECT * FROM audit_log",
         "INSERT INTO audit_log (actor, host, command, kind, subject, action) VALUES ('', '', '', '', '', '')",
         "UPDATE thresholds SET good_max = 1000",
+        "SELECT erase_reports(ARRAY(SELECT id FROM inspections))",
+        "SELECT erase_vehicle(id) FROM vehicles",
+        "SELECT erase_unused_measurements(now() - interval '1 year', 1)",
     ] {
         let error = server.batch_execute(forbidden).await.expect_err(forbidden);
         assert_eq!(
@@ -227,6 +236,39 @@ async fn the_service_cannot_drop_partitions_that_are_needed_or_create_others() {
         .batch_execute(&format!("DROP OWNED BY {stranger}; DROP ROLE {stranger}"))
         .await
         .unwrap();
+}
+
+/// The service may update measurements, so only the trigger protects their packages from it.
+#[tokio::test]
+async fn the_service_cannot_empty_a_package_and_recent_measurements_are_not_erased_by_age() {
+    let database = Database::create().await;
+    let owner = cluster::connect(&database.config()).await;
+    let measured = "INSERT INTO measurements (id, partner_id, key_id, organization_id, branch_id, plate, measured_at, raw,
+                        raw_sha256, status, point_codes, point_texts)
+                    SELECT gen_random_uuid(), p.id, 'key', b.organization_id, b.id, '34ABC123', now(), 'body', sha256('body'),
+                        'PENDING', '{}', '{}'
+                    FROM (SELECT id FROM partners LIMIT 1) p, (SELECT id, organization_id FROM branches LIMIT 1) b";
+    owner.batch_execute(measured).await.unwrap();
+    let empty = "SET partner_api.is_erasing = 'on'; UPDATE measurements SET raw = '', raw_sha256 = sha256('')";
+    let error = connect_as(&database, SERVER)
+        .await
+        .batch_execute(empty)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.as_db_error().unwrap().message(),
+        "the raw package of a measurement never changes"
+    );
+    let recent = "SELECT erase_unused_measurements(now() - interval '1 hour', 1)";
+    let error = connect_as(&database, OPERATOR)
+        .await
+        .batch_execute(recent)
+        .await
+        .unwrap_err();
+    assert!(
+        error.as_db_error().unwrap().message().contains("still needed"),
+        "{error:?}"
+    );
 }
 
 /// A temporary table cannot replace a table that the owner's functions use.

@@ -9,8 +9,10 @@ use futures::future::join;
 use partner_api_store::migrate::{MigrateError, migrate};
 use partner_api_store::statement::STATEMENTS;
 use partner_api_tests::cluster::{self, Database};
+use partner_api_tests::measurements::package;
 use partner_api_tests::wait::until;
-use refinery::Runner;
+use partner_api_tests::{ALPHA, Service};
+use refinery::Migration;
 use tokio_postgres::{Client, Config};
 use uuid::Uuid;
 
@@ -243,9 +245,7 @@ async fn serve_during(config: &Config, migrating: impl Future<Output = ()>) {
 
 /// Applies the next version's migration.
 async fn migrate_to_the_next(config: &Config) -> Result<(), refinery::Error> {
-    let mut client = cluster::connect(config).await;
-    let report = Runner::new(&migrations_and_the_next()).run_async(&mut client).await?;
-    assert_eq!(report.applied_migrations().len(), 1);
+    assert_eq!(cluster::apply(config, &migrations_and_the_next()).await?, 1);
     Ok(())
 }
 
@@ -254,9 +254,47 @@ async fn this_version_keeps_serving_while_its_database_is_migrated() {
     let database = database_before().await;
     let config = database.config();
     serve_during(&config, async { migrate_to_the_next(&config).await.unwrap() }).await;
-    // This version cannot be started again on the newer schema.
-    let newer = migrate(&config).await.unwrap_err();
-    assert!(matches!(newer, MigrateError::DatabaseNewer { .. }), "{newer}");
+}
+
+/// OPS-12: the way back after an upgrade. `script/check later` runs all conformance tests on such a schema.
+#[tokio::test]
+async fn this_version_starts_and_serves_on_a_schema_that_the_next_one_expanded() {
+    let database = Database::create().await;
+    let config = database.config();
+    migrate_to_the_next(&config).await.unwrap();
+    assert_eq!(migrate(&config).await.unwrap(), Vec::<String>::new());
+    let service = Service::start_on(config.clone()).await;
+    service
+        .get(&ALPHA, "/api/v1/partner/inspections")
+        .await
+        .assert_status(200);
+    service
+        .measure(&ALPHA, package("M-1", "06 NEW 001"))
+        .await
+        .assert_status(201);
+    let client = cluster::connect(&config).await;
+    let stored = "SELECT count(*) FROM measurements WHERE external_id = 'M-1' AND station IS NULL";
+    assert_eq!(client.query_one(stored, &[]).await.unwrap().get::<_, i64>(0), 1);
+}
+
+/// OPS-12: the migration removes what this version uses, and says so.
+#[tokio::test]
+async fn this_version_refuses_a_schema_from_which_a_later_one_removed_what_it_uses() {
+    let database = Database::create().await;
+    let config = database.config();
+    let sql = "SET LOCAL lock_timeout = '3s';
+               ALTER TABLE measurements DROP COLUMN device_serial;
+               UPDATE deployment SET required_migration = 9001";
+    let mut migrations = migrations_and_the_next();
+    migrations.push(Migration::unapplied("V9002__no_device_serials", sql).unwrap());
+    assert_eq!(cluster::apply(&config, &migrations).await.unwrap(), 2);
+    let error = migrate(&config).await.unwrap_err();
+    assert!(matches!(error, MigrateError::DatabaseNewer { .. }), "{error}");
+    let message = error.to_string();
+    let known = migrations[migrations.len() - 3].to_string();
+    for name in ["V9002__no_device_serials", "V9001__station_notes", &known] {
+        assert!(message.contains(name), "{message}");
+    }
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use partner_api_gateway::TrustedProxies;
 use partner_api_gateway::pages::Pages;
 use partner_api_sandbox::fixtures::holds;
 use partner_api_sandbox::manifest::Manifest;
-use partner_api_sandbox::{SandboxError, generate, manifest, seed};
+use partner_api_sandbox::{SandboxError, generate, manifest, reset_partner, seed};
 use partner_api_signing::{Headers, UnsignedRequest, split_target};
 use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_store::secrets::MasterKey;
@@ -153,6 +153,72 @@ async fn each_of_the_four_partners_has_its_keys_and_grants() {
         assert!(partner.key_id.starts_with("vip_test_") && partner.key_id.len() == 31);
         assert_eq!(partner.secret.len(), 32);
     }
+}
+
+/// SVC-9
+#[tokio::test]
+async fn a_reset_partner_is_as_in_a_new_sandbox_and_others_are_unchanged() {
+    let sandbox = sandbox().await;
+    let (pool, master_key) = (&sandbox.pool, &sandbox.master_key);
+    seed(pool, &sandbox.storage, master_key, "vip").await.expect("seeded");
+    let described = async || {
+        let manifest = manifest(pool, master_key, "http://127.0.0.1:8080").await;
+        let partners = manifest.expect("a manifest").partners;
+        serde_json::to_value(partners).expect("JSON")
+    };
+    let before = described().await;
+    let own = count(
+        pool,
+        "measurements m JOIN partners p ON p.id = m.partner_id WHERE p.name = 'alpha'",
+    )
+    .await;
+    let written = "inspection_form_answers WHERE measurement_id IS NOT NULL";
+    let written_before = count(pool, written).await;
+    // The scenarios leave a measurement that was applied to an open report, and a pending one.
+    let server = serve(&sandbox).await;
+    let target = manifest(pool, master_key, &server.public_url)
+        .await
+        .expect("a manifest");
+    let outcomes = partner_api_acceptance::run(&target.acceptance().expect("a target")).await;
+    assert!(outcomes.expect("run").passed());
+    assert!(server.stop(Duration::from_secs(5)).await);
+    assert!(count(pool, written).await > written_before);
+    // Everything else that an operator can change.
+    let client = pool.get().await.expect("a connection");
+    client
+        .batch_execute(
+            "UPDATE partners SET is_enabled = false WHERE name IN ('alpha', 'beta'); \
+             UPDATE api_keys SET revoked_at = now(), scopes = '{}', rate_limit = 1, allowlist = '{203.0.113.0/24}'; \
+             DELETE FROM rate_windows; \
+             INSERT INTO rate_windows SELECT key_id, now(), 1 FROM api_keys; \
+             DELETE FROM grants",
+        )
+        .await
+        .expect("changed");
+
+    let reset = reset_partner(pool, "alpha").await.expect("reset");
+    let of = |partners: &serde_json::Value, name: &str| {
+        let mut partners = partners.as_array().expect("an array").iter();
+        partners.find(|partner| partner["name"] == name).cloned()
+    };
+    assert_eq!(
+        (reset.measurements, Some(reset.key_id.as_str())),
+        (2, of(&before, "alpha").expect("alpha")["key_id"].as_str())
+    );
+    let after = described().await;
+    assert_eq!(of(&after, "alpha"), of(&before, "alpha"));
+    assert_eq!(of(&after, "beta"), None);
+    assert_eq!(count(pool, written).await, written_before);
+    let alphas = "partners p ON p.id = m.partner_id WHERE p.name = 'alpha'";
+    assert_eq!(count(pool, &format!("measurements m JOIN {alphas}")).await, own);
+    assert_eq!(count(pool, "partners WHERE NOT is_enabled").await, 2);
+    let allowlists = "api_keys k JOIN partners p ON p.id = k.partner_id WHERE p.name = 'alpha' AND k.allowlist = '{}'";
+    assert_eq!(count(pool, allowlists).await, 1);
+    assert_eq!(count(pool, "rate_windows").await, 3);
+    assert!(matches!(
+        reset_partner(pool, "epsilon").await,
+        Err(SandboxError::NoPartner(_))
+    ));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 mod crowding;
 mod durable_cluster;
 mod failing_handler;
+mod histories;
 mod hung_backends;
 mod killed_database;
 mod locked_tables;

@@ -121,6 +121,48 @@ async fn database_metrics_are_sampled_at_the_start_and_report_their_age() {
     assert!(page.value("partner_api_sample_age_seconds", &[]) < 30.0);
 }
 
+/// OPS-6: what the alerts about partners, clocks and partitions need.
+#[tokio::test]
+async fn a_silent_partner_a_partner_with_wrong_signatures_and_partitions_in_use_are_measured() {
+    let service = Service::start().await;
+    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+    service.get(&DELTA, ORGANIZATIONS).await.assert_status(200);
+    for _ in 0..3 {
+        let forged = Request::get(ORGANIZATIONS)
+            .signed_by(&ALPHA)
+            .header("x-partner-signature", "sha256=00");
+        service.send(forged).await.assert_status(401);
+    }
+    let page = Page::of(&service).await;
+    assert_eq!(page.value("partner_api_unauthenticated_of_one_partner", &[]), 3.0);
+
+    // One partner's last request was three days ago. A transaction reads an old day of the request log.
+    let old = "UPDATE rate_windows SET started_at = now() - interval '3 days' WHERE key_id = $1";
+    assert_eq!(service.db.execute(old, &[&ALPHA.id]).await.unwrap(), 1);
+    for sql in [
+        "CREATE TABLE request_log_20200101 PARTITION OF request_log FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')",
+        "BEGIN; SELECT FROM request_log_20200101",
+    ] {
+        service.db.batch_execute(sql).await.unwrap();
+    }
+    let replica = service.replica().await;
+    service
+        .eventually(async || Page::of(&replica).await.count("partner_api_replicas", &[]) > 0.0)
+        .await;
+    let page = Page::of(&replica).await;
+    assert_eq!(page.value("partner_api_partners_silent", &[]), 1.0);
+    assert_eq!(
+        page.value("partner_api_partitions_expired", &[("table", "request_log")]),
+        1.0
+    );
+    assert_eq!(
+        page.value("partner_api_partitions_expired", &[("table", "used_nonces")]),
+        0.0
+    );
+    assert!(page.value("partner_api_database_clock_ahead_seconds", &[]).abs() < 2.0);
+    service.db.batch_execute("ROLLBACK").await.unwrap();
+}
+
 /// OPS-6, KEY-2
 #[tokio::test]
 async fn no_key_partner_path_or_other_input_becomes_a_label() {

@@ -11,7 +11,7 @@ use partner_api_tests::inspectors::{AYSE, DERYA, InspectorClient};
 use partner_api_tests::operations::INSPECTOR_OPERATIONS;
 use serde_json::Value;
 
-use super::fields::{text_fields, texts};
+use crate::{text_fields, texts};
 
 /// Fields of a report that contain, or may contain, personal data, and the value that is planted in each.
 const PERSONAL: &[(&str, &str)] = &[
@@ -22,6 +22,7 @@ const PERSONAL: &[(&str, &str)] = &[
     ("/data/recommendation", "Ali Veli aranmalı: +90 (532) 700-00-02."),
     ("/data/forms/*/general_note", "Telefon 532 700 00 03."),
     ("/data/forms/*/points/*/note", "Boyacı 0532.700.00.04."),
+    ("/data/forms/*/points/*/earlier/*/note", "Eski not 0532.700.00.07."),
     ("/data/photos/*/caption", "Sahibi 0532-700-00-05"),
     ("/data/transitions/*/reason", "Müşteri 0532 700 00 06 aradı."),
 ];
@@ -38,17 +39,34 @@ const IMPERSONAL: &[&str] = &[
     "/data/forms/*/points/*/replaced/status_code",
     "/data/forms/*/points/*/replaced/written_at",
     "/data/forms/*/points/*/replaced/written_by",
+    "/data/forms/*/points/*/earlier/*/replaced_at",
+    "/data/forms/*/points/*/earlier/*/severity",
+    "/data/forms/*/points/*/earlier/*/status_code",
+    "/data/forms/*/points/*/earlier/*/status_label",
+    "/data/forms/*/points/*/earlier/*/written_at",
+    // The name of a colleague or a device.
+    "/data/forms/*/points/*/earlier/*/written_by",
     "/data/forms/*/points/*/code",
     "/data/forms/*/points/*/name",
+    "/data/forms/*/points/*/place",
+    "/data/forms/*/points/*/severity",
     "/data/forms/*/points/*/status_code",
+    "/data/forms/*/points/*/status_label",
     "/data/forms/*/points/*/unit",
     "/data/forms/*/points/*/written_at",
     // The name of a colleague or a device.
     "/data/forms/*/points/*/written_by",
+    "/data/forms/*/statuses/*/code",
+    "/data/forms/*/statuses/*/label",
+    "/data/forms/*/statuses/*/label_en",
+    "/data/forms/*/statuses/*/severity",
     "/data/forms/*/template_code",
     "/data/id",
     "/data/may_become/*",
     "/data/pdf_sha256",
+    "/data/photo_kinds/*/code",
+    "/data/photo_kinds/*/label",
+    "/data/photo_kinds/*/label_en",
     "/data/photos/*/id",
     "/data/photos/*/kind",
     "/data/photos/*/point_code",
@@ -127,6 +145,10 @@ async fn plant(service: &Service) {
              note, by_device, written_by, written_at)
              SELECT f.id, p.id, f.organization_id, 'GOOD', 'İyi', 'NONE', '{}', false, 'Ayşe', now()
              FROM inspection_forms f JOIN form_template_points p USING (template_id) WHERE f.inspection_id = '{id}';
+         INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label,
+             severity, note, by_device, written_by, written_at)
+             SELECT f.id, p.id, f.organization_id, 'GOOD', 'İyi', 'NONE', '{}', false, 'Ayşe', now()
+             FROM inspection_forms f JOIN form_template_points p USING (template_id) WHERE f.inspection_id = '{id}';
          DELETE FROM photos WHERE inspection_id = '{id}';
          INSERT INTO photos (id, organization_id, inspection_id, position, kind, caption, object_key, mime_type, size_bytes)
              VALUES (gen_random_uuid(), '{organization}', '{id}', 1, 'REGISTRATION', '{}', 'photos/1.jpg', 'image/jpeg', 1);
@@ -138,6 +160,7 @@ async fn plant(service: &Service) {
         value("/data/recommendation"),
         value("/data/forms/*/general_note"),
         value("/data/forms/*/points/*/note"),
+        value("/data/forms/*/points/*/earlier/*/note"),
         value("/data/photos/*/caption"),
         value("/data/transitions/*/reason"),
         id = inspections::DRAFT,

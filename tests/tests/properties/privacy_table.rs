@@ -13,7 +13,7 @@ use partner_api_tests::fixture::{Subject, inspections};
 use partner_api_tests::operations::{OPERATIONS, Operation, operation};
 use partner_api_tests::{Service, TestKey, TestResponse};
 
-use super::fields::{text_fields, texts};
+use crate::{text_fields, texts};
 use rows::{
     CAPTION, DISCOUNT, EXEMPT, GENERAL_NOTE, HIDDEN_CAPTION, INSPECTOR, MODES, NOTE, PACKAGE, PDF, PERSONAL, PHOTOS,
     PUBLIC, RECOMMENDATION, SUBJECTS, SUMMARY,

@@ -204,10 +204,10 @@ async fn following_misses_no_late_entry_and_repeats_none() {
     assert!(Utc::now() - at >= TimeDelta::seconds(2));
 }
 
-/// Searches by key use the index by key, however rare the key is. A scan backwards in time until enough requests are found would
-/// read the whole log.
+/// Searches by key or by outcome use the index for it, however rare the key or the outcome is. A scan backwards in time until
+/// enough requests are found would read the whole log.
 #[tokio::test]
-async fn a_search_for_an_unused_key_does_not_scan_the_log() {
+async fn a_search_for_an_unused_key_or_outcome_does_not_scan_the_log() {
     let service = Service::start().await;
     // The first entry creates the partition of today.
     let response = service.get(&ALPHA, "/api/v1/partner/health").await;
@@ -222,15 +222,21 @@ async fn a_search_for_an_unused_key_does_not_scan_the_log() {
         .batch_execute("ANALYZE request_log; SET plan_cache_mode = force_generic_plan")
         .await
         .unwrap();
-    let filter = "NULL, NULL, 100::smallint, 599::smallint, NULL, NULL, NULL, 50";
-    for (name, own) in [
-        ("partner_api::request_log::find::LIST_OF_KEY", "'never seen', NULL"),
-        ("partner_api::request_log::find::LIST_OF_PARTNER", "NULL"),
+    let filter = "NULL, NULL, 100::smallint, 599::smallint, 'never seen', NULL, NULL, 50";
+    let (by_key, by_outcome) = ("_key_id_arrived_at_idx", "_request_outcome_arrived_at_idx");
+    for (name, own, index) in [
+        (
+            "partner_api::request_log::find::LIST_OF_KEY",
+            ", 'never seen', NULL",
+            by_key,
+        ),
+        ("partner_api::request_log::find::LIST_OF_PARTNER", ", NULL", by_key),
+        ("partner_api::request_log::find::LIST_OF_OUTCOMES", "", by_outcome),
     ] {
         let statement = STATEMENTS.iter().find(|statement| statement.name() == name).unwrap();
         let prepare = format!("PREPARE asked AS {}", statement.sql());
         service.db.batch_execute(&prepare).await.unwrap();
-        let explain = format!("EXPLAIN EXECUTE asked({filter}, {own})");
+        let explain = format!("EXPLAIN EXECUTE asked({filter}{own})");
         let plan: Vec<String> = service
             .db
             .query(&explain, &[])
@@ -241,7 +247,7 @@ async fn a_search_for_an_unused_key_does_not_scan_the_log() {
             .collect();
         let plan = plan.join("\\n");
         assert!(
-            plan.contains("Index Scan Backward using") && plan.contains("_key_id_arrived_at_idx"),
+            plan.contains("Index Scan Backward using") && plan.contains(index),
             "{plan}"
         );
         service.db.batch_execute("DEALLOCATE asked").await.unwrap();

@@ -84,6 +84,26 @@ async fn a_handler_that_panics_becomes_a_500_and_the_connection_stays_open() {
 }
 
 #[tokio::test]
+async fn a_dropped_connection_ends_without_a_byte_and_other_streams_go_on() {
+    let served = start(Limits::default());
+    let mut stream = served.connect().await;
+    stream
+        .write_all(b"GET /drop HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await
+        .unwrap();
+    let mut received = Vec::new();
+    let _ = soon(stream.read_to_end(&mut received)).await;
+    assert_eq!(received, b"");
+
+    let mut client = served.http2().await;
+    let (response, _) = client.send_request(get("/drop"), true).unwrap();
+    assert!(soon(response).await.is_err());
+    let (response, _) = client.send_request(get("/hello"), true).unwrap();
+    assert_eq!(soon(response).await.unwrap().status(), 200);
+    served.responds_to_others().await;
+}
+
+#[tokio::test]
 async fn a_body_that_panics_closes_its_connection_and_is_counted() {
     let served = start(Limits::default());
     let mut stream = served.connect().await;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bounded_listener::tls::Tls;
-use bounded_listener::{Limits, Listener, Metrics, RequestBody, Running};
+use bounded_listener::{DropConnection, Limits, Listener, Metrics, RequestBody, Running};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{Request, Response, StatusCode};
@@ -97,6 +97,11 @@ async fn handle(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Respons
         "/big" => Response::new(Body::from(vec![b'x'; 64 * 1024 * 1024])),
         "/megabyte" => Response::new(Body::from(vec![b'x'; 1024 * 1024])),
         "/panic" => panic!("requested by the test"),
+        "/drop" => {
+            let mut dropped = Response::new(Body::from("never sent"));
+            dropped.extensions_mut().insert(DropConnection);
+            dropped
+        }
         "/panicking-body" => Response::new(Body::wrap(Panicking)),
         _ => status(StatusCode::NOT_FOUND),
     }

@@ -6,7 +6,6 @@ mod consistency;
 mod contracts;
 mod documents;
 mod operations;
-mod packages;
 mod requests;
 mod responses;
 mod versions;

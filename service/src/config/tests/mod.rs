@@ -86,6 +86,10 @@ fn defaults_are_as_documented() {
         (config.options.request_log, config.options.request_log_days),
         (Switch::On, 90)
     );
+    assert_eq!(
+        (config.options.report_years, config.options.unused_measurement_days),
+        (None, None)
+    );
     assert_eq!(config.traces, None);
 }
 
@@ -147,6 +151,8 @@ fn every_option_is_understood_in_all_three_layers() {
         s3_secret_access_key = "hush"
         s3_path_style = true
         s3_allow_http = false
+        report_years = 10
+        unused_measurement_days = 30
         log_level = "warn"
         log_format = "json"
         request_log = "off"

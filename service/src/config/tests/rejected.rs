@@ -85,6 +85,11 @@ fn invalid_options_are_rejected_by_name() {
         ),
         ("tls_key = 'k'", ["--tls-certificate", "required with --tls-key"]),
         ("request_log_days = 0", ["--request-log-days", "1 to 3650"]),
+        ("report_years = 101", ["--report-years", "1 to 100"]),
+        (
+            "unused_measurement_days = 0",
+            ["--unused-measurement-days", "1 to 3650"],
+        ),
         ("trace_share = 0.5", ["--trace-share", "--otlp-endpoint"]),
         (
             "otlp_endpoint = 'localhost:4318'",

@@ -153,6 +153,18 @@ async fn messages_about_a_body_say_what_to_send() {
         .body("a code with dashes", measured(r#"{"BRAKE-FRONT-LEFT":2.85}"#))
         .await;
     table
+        .body(
+            "a misspelled code in small letters",
+            measured(r#"{"brake_front_leff":2.85}"#),
+        )
+        .await;
+    table
+        .body(
+            "a misspelled code beside another error",
+            measured(r#"{"BRAKE_FRONT_LEFF":2.85,"SLIP_FRONT":"1"}"#),
+        )
+        .await;
+    table
         .body("a code twice", measured(r#"{"SLIP_FRONT":1,"SLIP_FRONT":2}"#))
         .await;
     table

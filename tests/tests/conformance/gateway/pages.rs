@@ -42,7 +42,9 @@ async fn pages_are_served_unsigned_under_a_restrictive_content_policy() {
         assert_eq!(response.header("content-type"), Some("text/html; charset=utf-8"));
         let policy = response.header("content-security-policy").unwrap();
         assert!(
-            policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"),
+            policy.starts_with(
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+            ),
             "{policy}"
         );
         assert!(
@@ -52,6 +54,33 @@ async fn pages_are_served_unsigned_under_a_restrictive_content_policy() {
     }
     for path in ["/docs/other.html", "/docs/INDEX.html", "/docs//", "/index.html"] {
         service.send(Request::get(path)).await.assert_rejected(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page_for_an_unknown_path_of_the_documentation() {
+    let mut pages = Pages::default();
+    pages.add("/docs/404.html", page(Caching::Revalidate, Some(COMPRESSED)));
+    let service = Service::start_with(Options {
+        pages,
+        ..Options::default()
+    })
+    .await;
+    let accept = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let response = service
+        .send(Request::get("/docs/other.html").header("accept", accept))
+        .await;
+    is_plain(response.assert_status(404));
+    assert_eq!(response.header("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(response.header("etag"), None);
+    // The links of the page are relative to the folder.
+    for (path, accept) in [
+        ("/docs/a/b.html", accept),
+        ("/other", accept),
+        ("/docs/other.html", "*/*"),
+    ] {
+        let response = service.send(Request::get(path).header("accept", accept)).await;
+        response.assert_rejected(404, "not_found");
     }
 }
 

@@ -1,5 +1,7 @@
 //! The `Prefer` header, which selects a response in the sandbox.
 
+use std::time::{Duration, Instant};
+
 use partner_api_signing::Environment;
 use partner_api_tests::fixture::{LIVE, THREE_A_MINUTE};
 use partner_api_tests::{ALPHA, Options, Request, Service};
@@ -97,6 +99,45 @@ async fn a_request_with_a_preference_is_authenticated_and_counted() {
             .signed_by(&THREE_A_MINUTE);
         service.send(request).await.assert_status(status);
     }
+}
+
+/// SVC-10
+#[tokio::test]
+async fn a_dropped_response_belongs_to_a_request_that_was_processed() {
+    let service = Service::start().await;
+    let post = |preference: &str| {
+        Request::post(MEASUREMENTS, PACKAGE)
+            .header("prefer", preference)
+            .signed_by(&ALPHA)
+    };
+    assert!(service.has_no_response(post("drop")).await);
+    assert_eq!(service.count("measurements").await, 1);
+    let replay = service.send(post("handling=strict")).await;
+    assert_eq!(replay.assert_status(200).json()["data"]["idempotent_replay"], true);
+    // A prepared response records nothing, whether it is sent or not.
+    assert!(service.has_no_response(post("code=201, drop")).await);
+    assert_eq!(service.count("measurements").await, 1);
+    // The preference of a request that is not admitted is ignored.
+    let unsigned = Request::get(LIST).header("prefer", "drop, delay=60");
+    service
+        .send(unsigned)
+        .await
+        .assert_rejected(401, "missing_signature_headers");
+}
+
+/// SVC-10
+#[tokio::test]
+async fn a_delayed_response_is_sent_after_the_delay() {
+    let service = Service::start().await;
+    let started = Instant::now();
+    service.send(ordered("delay=1")).await.assert_status(200);
+    assert!(started.elapsed() >= Duration::from_secs(1));
+    let response = service.send(ordered("delay=61")).await;
+    let message = response.assert_rejected(400, "invalid_request").message();
+    assert!(
+        message.contains("delay must be a whole number of seconds from 1 to 60, is 61"),
+        "{message}"
+    );
 }
 
 /// SVC-10

@@ -258,3 +258,39 @@ async fn partners_see_a_photo_after_publication_but_never_a_registration() {
     );
     assert_eq!(photos_of_partner[0]["kind"], "DAMAGE");
 }
+
+/// INS-21
+#[tokio::test]
+async fn a_photo_has_a_kind_of_the_organizations_templates() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let set = r#"UPDATE form_templates SET photo_kinds = '[
+        {"code": "WHEEL", "label": "Jant", "label_en": "Wheel", "expected": 4}]'"#;
+    service.db.batch_execute(set).await.unwrap();
+    let added = add(&service, &inspector, &target(inspections::DRAFT, "kind=WHEEL"), photo()).await;
+    added.assert_status(201);
+    let report = added.json()["data"].clone();
+    assert_eq!(
+        report["photo_kinds"],
+        serde_json::json!([{ "code": "WHEEL", "label": "Jant", "label_en": "Wheel", "expected": 4 }])
+    );
+    let rejected = add(
+        &service,
+        &inspector,
+        &target(inspections::DRAFT, "kind=DAMAGE"),
+        photo(),
+    )
+    .await;
+    rejected
+        .assert_rejected(400, "invalid_request")
+        .snapshot("an_unknown_kind_of_photo_is_rejected");
+    let id = report["photos"].as_array().unwrap().last().unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/inspector/v1/reports/{}/photos/{id}", inspections::DRAFT);
+    let body = serde_json::json!({ "kind": "DAMAGE" });
+    let unchanged = inspector.write(&service, "PATCH", &path, body).await;
+    unchanged.assert_rejected(400, "invalid_request");
+    assert_eq!(service.count("photos WHERE kind = 'WHEEL'").await, 1);
+}

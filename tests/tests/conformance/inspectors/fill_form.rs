@@ -1,7 +1,7 @@
 //! The operation `fill_form`.
 
 use partner_api_tests::fixture::inspections;
-use partner_api_tests::{ALPHA, AYSE, DERYA, Service, TestResponse};
+use partner_api_tests::{ALPHA, AYSE, DERYA, MEHMET, Service, TestResponse};
 use serde_json::{Value, json};
 
 fn target(id: &str, form: &str) -> String {
@@ -322,4 +322,86 @@ async fn a_note_alone_and_more_than_two_hundred_answers_are_accepted() {
         .await;
     filled.assert_status(200);
     assert_eq!(point(&filled, "P300")["status_code"], "GOOD");
+}
+
+/// INS-21
+#[tokio::test]
+async fn a_form_has_the_statuses_of_its_template_and_the_test_line_those_of_thresholds() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let set = r#"UPDATE form_templates SET statuses = '[
+        {"code": "OK", "label": "Tamam", "label_en": "Fine", "severity": "NONE", "is_common": true},
+        {"code": "DENTED", "label": "Göçük", "label_en": null, "severity": "HIGH", "is_common": false}]'"#;
+    service.db.batch_execute(set).await.unwrap();
+    let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "DENTED" }] });
+    let filled = inspector
+        .write(&service, "PUT", &target(inspections::DRAFT, "BODY"), body)
+        .await;
+    let hood = point(&filled, "FRONT_HOOD");
+    assert_eq!(
+        [&hood["status_code"], &hood["status_label"], &hood["severity"]],
+        ["DENTED", "Göçük", "HIGH"]
+    );
+    let report = filled.json()["data"].clone();
+    let codes = |form: usize| {
+        let statuses = report["forms"][form]["statuses"].as_array().unwrap();
+        let codes = statuses.iter().map(|status| status["code"].as_str().unwrap());
+        codes.map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (codes(0), codes(1)),
+        (
+            vec!["OK".to_owned(), "DENTED".to_owned()],
+            ["GOOD", "BORDERLINE", "OUT_OF_LIMIT"].map(ToOwned::to_owned).to_vec()
+        )
+    );
+    // A status of another form, or of the general list.
+    for (form, code, status) in [
+        ("BODY", "FRONT_HOOD", "PAINTED"),
+        ("TEST_LINE", "HANDBRAKE_LEFT", "DENTED"),
+    ] {
+        let body = json!({ "answers": [{ "point_code": code, "status_code": status }] });
+        let rejected = inspector
+            .write(&service, "PUT", &target(inspections::DRAFT, form), body)
+            .await;
+        rejected.assert_rejected(400, "invalid_request");
+        if form == "BODY" {
+            rejected.snapshot("a_status_of_another_form_is_rejected");
+        }
+    }
+    let stored = "SELECT status_label, severity FROM inspection_form_answers WHERE status_code = 'DENTED'";
+    assert_eq!(
+        service.rows(stored).await,
+        json!([{ "status_label": "Göçük", "severity": "HIGH" }])
+    );
+}
+
+/// INS-22
+#[tokio::test]
+async fn replaced_and_cleared_answers_are_shown_the_last_one_first() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let target = target(inspections::DRAFT, "BODY");
+    let fill = async |body: Value| inspector.write(&service, "PUT", &target, body).await;
+    fill(json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "PAINTED", "note": "Sol kenarda" }] })).await;
+    fill(json!({ "clear": ["FRONT_HOOD"] })).await;
+    let mehmet = service.inspector(&MEHMET).await;
+    let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "ORIGINAL" }] });
+    mehmet.write(&service, "PUT", &target, body).await.assert_status(200);
+    let filled = fill(json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "REPLACED" }] })).await;
+    let hood = point(&filled, "FRONT_HOOD");
+    let shown: Vec<Value> = hood["earlier"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| json!([one["status_label"], one["note"], one["written_by"]]))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            json!(["Orijinal", "", MEHMET.name]),
+            json!(["Boyalı", "Sol kenarda", AYSE.name])
+        ]
+    );
+    assert_eq!(point(&filled, "REAR_RIGHT_FENDER")["earlier"], json!(null));
 }

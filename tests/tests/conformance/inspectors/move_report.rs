@@ -2,7 +2,7 @@
 
 use partner_api_domain::pdf_key::RENDERER_VERSION;
 use partner_api_tests::fixture::{branches, inspections};
-use partner_api_tests::{ALPHA, AYSE, DERYA, Service, TestResponse};
+use partner_api_tests::{ALPHA, AYSE, DERYA, MEHMET, Service, TestResponse};
 use serde_json::{Value, json};
 
 /// INS-6
@@ -306,4 +306,40 @@ async fn only_a_draft_without_content_is_discarded() {
     let package = r#"{"branch_code":"IZMIR-01","plate":"35MSK203","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
     let sent = service.measure(&ALPHA, package).await;
     assert_eq!(sent.json()["data"]["status"], "pending");
+}
+
+/// INS-20
+#[tokio::test]
+async fn where_the_organization_requires_a_review_a_second_inspector_publishes() {
+    let service = Service::start().await;
+    let (author, other) = (service.inspector(&AYSE).await, service.inspector(&MEHMET).await);
+    service
+        .db
+        .batch_execute("UPDATE organizations SET needs_review = true")
+        .await
+        .unwrap();
+    let id = inspections::DRAFT;
+    author.answer_required_points(&service, id).await;
+    let draft = author.report(&service, id).await;
+    assert_eq!(draft["needs_review"], true);
+    assert!(!draft["may_become"].as_array().unwrap().contains(&json!("PUBLISHED")));
+    author
+        .move_to(&service, id, "PUBLISHED", None)
+        .await
+        .assert_rejected(409, "transition_rejected")
+        .snapshot("a_report_is_not_published_without_a_required_review");
+    author.move_to(&service, id, "IN_REVIEW", None).await.assert_status(200);
+    // Not by the one who asked for the review.
+    author
+        .move_to(&service, id, "PUBLISHED", None)
+        .await
+        .assert_rejected(409, "transition_rejected");
+    let reviewed = other.report(&service, id).await;
+    assert!(reviewed["may_become"].as_array().unwrap().contains(&json!("PUBLISHED")));
+    other.move_to(&service, id, "PUBLISHED", None).await.assert_status(200);
+    let row = format!("SELECT status, inspector_name FROM inspections WHERE id = '{id}'");
+    assert_eq!(
+        service.rows(&row).await,
+        json!([{ "status": "PUBLISHED", "inspector_name": MEHMET.name }])
+    );
 }

@@ -247,3 +247,23 @@ async fn a_vehicle_outside_the_vocabularies_is_rejected_by_the_api_and_by_the_da
         );
     }
 }
+
+/// INS-23
+#[tokio::test]
+async fn only_a_vehicle_before_the_model_year_1981_has_a_short_vin() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let mut body = report("35 ESK 079");
+    body["vehicle"] = json!({
+        "vin": "131A0079421", "brand": "Tofaş", "model": "Murat 131", "year": 1981, "type": "SEDAN",
+        "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Bej"
+    });
+    let rejected = inspector.write(&service, "POST", OPEN, body.clone()).await;
+    rejected
+        .assert_rejected(400, "invalid_request")
+        .snapshot("a_short_vin_of_a_newer_vehicle_is_rejected");
+    body["vehicle"]["year"] = json!(1979);
+    let opened = inspector.write(&service, "POST", OPEN, body).await;
+    opened.assert_status(201);
+    assert_eq!(service.count("vehicles WHERE vin = '131A0079421'").await, 1);
+}

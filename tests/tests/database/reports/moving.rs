@@ -147,6 +147,13 @@ const FIXED: &[&str] = &[
     "point_id",
     "updated_at",
     "reports_changed_at",
+    // The lists that the inspectors' page offers. Partners see what a point has, not what it could have.
+    "statuses",
+    "photo_kinds",
+    // The panel in the page's drawing of the car.
+    "place",
+    // Who may publish.
+    "needs_review",
 ];
 
 async fn with_fixture() -> (Database, Client) {
