@@ -927,8 +927,8 @@ CREATE TRIGGER touch_reports_changed_at AFTER UPDATE ON branches FOR EACH ROW
     EXECUTE FUNCTION touch_organization_of_row();
 -- Only updates count, because a template that is created or deleted has no reports.
 CREATE TRIGGER touch_reports_changed_at AFTER UPDATE ON form_templates FOR EACH ROW
-    WHEN ((OLD.organization_id, OLD.code, OLD.name, OLD.score_category, OLD.position) IS DISTINCT FROM
-          (NEW.organization_id, NEW.code, NEW.name, NEW.score_category, NEW.position))
+    WHEN ((OLD.organization_id, OLD.code, OLD.name, OLD.score_category, OLD.position, OLD.photo_kinds) IS DISTINCT FROM
+          (NEW.organization_id, NEW.code, NEW.name, NEW.score_category, NEW.position, NEW.photo_kinds))
     EXECUTE FUNCTION touch_organization_of_row();
 CREATE TRIGGER touch_reports_changed_at_on_update AFTER UPDATE ON form_template_points FOR EACH ROW
     WHEN ((OLD.id, OLD.organization_id, OLD.template_id, OLD.code, OLD.name, OLD.unit, OLD.position) IS DISTINCT FROM
@@ -1046,7 +1046,15 @@ SELECT jsonb_build_object(
         FROM inspection_forms f JOIN form_templates t ON t.id = f.template_id
         WHERE f.inspection_id = i.id),
     'photos', (
-        SELECT coalesce(jsonb_agg(jsonb_build_object('kind', s.kind, 'point_code', s.point_code, 'caption', s.caption,
+        SELECT coalesce(jsonb_agg(jsonb_build_object('kind', s.kind, 'kind_label', (
+                -- The first template that has the kind, or else the general list.
+                SELECT k.kind ->> 'label'
+                FROM (SELECT t.photo_kinds, t.position, t.code FROM form_templates t WHERE t.organization_id = i.organization_id
+                      UNION ALL SELECT default_photo_kinds(), NULL, NULL) AS l
+                CROSS JOIN jsonb_array_elements(l.photo_kinds) WITH ORDINALITY AS k (kind, place)
+                WHERE k.kind ->> 'code' = s.kind
+                ORDER BY l.position NULLS LAST, l.code, k.place LIMIT 1),
+            'point_code', s.point_code, 'caption', s.caption,
             'object_key', s.object_key, 'mime_type', s.mime_type) ORDER BY s.position, s.id), '[]')
         FROM shown_photos s WHERE s.inspection_id = i.id))
 FROM inspections i
