@@ -318,8 +318,8 @@ CREATE TABLE inspections (
 COMMENT ON TABLE inspections IS
     'Inspections and their reports. Partners see those that are published, archived or canceled.';
 COMMENT ON COLUMN inspections.plate IS
-    'The normalized plate at the time when the report was opened. Measurements are matched with it, even if the vehicle''s plate '
-    'changes later.';
+    'The normalized plate at the time when the report was opened, or the corrected one. Measurements are matched with it, even if '
+    'the vehicle''s plate changes later.';
 COMMENT ON COLUMN inspections.package_base_price IS 'The package''s list price.';
 COMMENT ON COLUMN inspections.base_price IS 'The price before the discount.';
 COMMENT ON COLUMN inspections.snapshot_vin IS 'The VIN at the time of the inspection.';
@@ -791,6 +791,25 @@ COMMENT ON TABLE inspection_transitions IS 'The status changes of a report, numb
 COMMENT ON COLUMN inspection_transitions.from_status IS 'The previous status; null when the report was opened.';
 COMMENT ON COLUMN inspection_transitions.inspector_name IS 'The inspector''s name at that time.';
 CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON inspection_transitions
+    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
+
+CREATE TABLE plate_corrections (
+    inspection_id   uuid NOT NULL,
+    number          integer NOT NULL,
+    organization_id uuid NOT NULL,
+    old_plate       text NOT NULL,
+    new_plate       text NOT NULL,
+    inspector_id    uuid NOT NULL,
+    inspector_name  text NOT NULL,
+    corrected_at    timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (inspection_id, number, organization_id),
+    FOREIGN KEY (inspection_id, organization_id) REFERENCES inspections (id, organization_id),
+    FOREIGN KEY (inspector_id, organization_id) REFERENCES inspectors (id, organization_id)
+);
+COMMENT ON TABLE plate_corrections IS 'The corrections of a report''s plate, numbered from 1.';
+COMMENT ON COLUMN plate_corrections.inspector_name IS 'The inspector''s name at that time.';
+CREATE INDEX plate_corrections_by_plate ON plate_corrections (old_plate);
+CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON plate_corrections
     FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
 
 ------------------------------------------------------------------------------------------------------------------------
@@ -1492,6 +1511,7 @@ BEGIN
     PERFORM set_config('partner_api.is_erasing', 'on', true);
     DELETE FROM published_pdfs WHERE inspection_id = ANY (reports);
     DELETE FROM inspection_transitions WHERE inspection_id = ANY (reports);
+    DELETE FROM plate_corrections WHERE inspection_id = ANY (reports);
     PERFORM set_config('partner_api.is_erasing', 'off', true);
     erased_measurements := erase_measurements(ARRAY(SELECT id FROM measurements WHERE inspection_id = ANY (reports)));
     DELETE FROM inspections WHERE id = ANY (reports);
@@ -1529,6 +1549,8 @@ BEGIN
     INTO pattern FROM unnest(plates) AS plate;
     PERFORM set_config('partner_api.is_erasing', 'on', true);
     DELETE FROM measurement_mismatches WHERE convert_from(raw, 'UTF8') ~* pattern;
+    -- Reports of other vehicles that were opened under these plates by mistake.
+    DELETE FROM plate_corrections WHERE old_plate = ANY (plates);
     PERFORM set_config('partner_api.is_erasing', 'off', true);
     IF erased_vehicles = 0 THEN
         DELETE FROM vehicles WHERE id = erased;
