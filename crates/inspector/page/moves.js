@@ -60,7 +60,7 @@ export function moveDialog() {
       },
       subject(report),
       h("p", null, lead(report, to)),
-      isPublishing && [required(report), !isBlocked && lacking(report)],
+      isPublishing && [assessment(report), required(report), !isBlocked && lacking(report)],
       isNeeded &&
         field("reason", t("move.reason"), h("textarea", { rows: 3, maxlength: 1000, value: reason, oninput: type }), { error }),
       !isNeeded && error && note("bad", error),
@@ -96,6 +96,12 @@ function lead(report, to) {
   if (isBack(report, to)) return t("move.backLead");
   if (to === "REVISION_REQUESTED" && report.status === "PUBLISHED") return t("move.reviseLead");
   return word("moveLead", to);
+}
+
+/** The score that the publication gives, and how much was inspected. */
+function assessment({ assessment: { score, inspected, points } }) {
+  if (!inspected) return null;
+  return h("p", { class: "assessment" }, t("move.assessment", { score, inspected, points }));
 }
 
 /** Lists the points without which the report is not published, as links to them. */

@@ -125,15 +125,18 @@ export function vehicleFields(of, errors) {
   );
 }
 
-/** The correction that is being typed: `{ report, typed, errors, isSending }`, or `null`. */
+/**
+ * The correction that is being typed: `{ report, typed, errors, openPlate, isSending }`, or `null`. `openPlate` is a plate with another
+ * open report, which is sent again only on request.
+ */
 let correction = null;
 
-function begin({ id, vehicle }) {
+function begin({ id, plate, vehicle }) {
   const typed = Object.fromEntries(Object.keys(emptyVehicle()).map((name) => [name, String(vehicle[name] ?? "")]));
   // The power is shown in the page's notation, in which it is read again.
   if (vehicle.factory_power_hp) typed.factory_power_hp = editable(Number(vehicle.factory_power_hp));
-  correction = { report: id, typed, errors: {}, isSending: false };
-  focusSoon("#vin");
+  correction = { report: id, typed: { ...typed, plate }, errors: {}, openPlate: null, isSending: false };
+  focusSoon("#plate");
   changed();
 }
 
@@ -147,7 +150,9 @@ async function send(event) {
   const sent = correction;
   if (sent.isSending) return;
   sent.errors = {};
-  const vehicle = readVehicle(sent.typed, sent.errors);
+  const { plate: typedPlate, ...fields } = sent.typed;
+  const plate = needed(sent.errors, "plate", typedPlate.trim());
+  const vehicle = readVehicle(fields, sent.errors);
   if (Object.keys(sent.errors).length > 0) {
     focusSoon('[aria-invalid="true"]');
     return changed();
@@ -155,14 +160,23 @@ async function send(event) {
   sent.isSending = true;
   changed();
   try {
+    const evenIfOpen = plate === sent.openPlate && { even_if_open: true };
     storeReport(
-      await enqueue(sent.report, () => api.correctVehicle(sent.report, { version: state.report.data.version, vehicle })),
+      await enqueue(sent.report, () =>
+        api.correctVehicle(sent.report, { version: state.report.data.version, plate, vehicle, ...evenIfOpen }),
+      ),
     );
     if (correction === sent) end();
     announce(t("vehicle.corrected"));
     notify("good", t("vehicle.corrected"));
   } catch (error) {
     sent.isSending = false;
+    if (error.code === "already_open") {
+      sent.openPlate = plate;
+      announce(t("vehicle.already"));
+      notify("fair", t("vehicle.already"));
+      return changed();
+    }
     for (const { field: pointer } of error.details ?? []) {
       const name = pointer?.split("/").pop();
       if (name in sent.typed) sent.errors[name] = t(`open.wrong.${name}`);
@@ -183,6 +197,12 @@ export function vehicleSection(report) {
       h(
         "form",
         { novalidate: true, onsubmit: send },
+        textField("plate", correction.typed, correction.errors, {
+          class: "as-plate",
+          maxlength: 20,
+          autocapitalize: "characters",
+          spellcheck: "false",
+        }),
         vehicleFields(correction.typed, correction.errors),
         h(
           "div",
