@@ -127,28 +127,17 @@ impl Api {
     /// The type of an operation's error bodies if the document has several: the operation's errors are then
     /// `codegen_runtime::Failure`. If all operations share one type, `ApiError` has it.
     pub fn failure<'a>(&self, operation: &'a Operation) -> Option<&'a Ident> {
-        let mut all = self
-            .operations
-            .iter()
-            .filter_map(|operation| operation.error_type.as_ref());
-        let first = all.next()?;
-        match all.any(|other| other != first) {
-            true => operation.error_type.as_ref(),
-            false => None,
+        match self.error_body() {
+            None => operation.error_type.as_ref(),
+            Some(_) => None,
         }
     }
 
     /// The type of the bodies of all errors, if it is one.
     pub fn error_body(&self) -> Option<&Ident> {
-        let first = self
-            .operations
-            .iter()
-            .find_map(|operation| operation.error_type.as_ref())?;
-        let is_only = self
-            .operations
-            .iter()
-            .all(|operation| self.failure(operation).is_none());
-        is_only.then_some(first)
+        let mut all = self.operations.iter().filter_map(|it| it.error_type.as_ref());
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
     }
 
     /// The members of the error body that contain the ID of the request, each as the path to its field.
