@@ -1246,16 +1246,17 @@ COMMENT ON COLUMN request_log.key_id IS
     'The key ID as sent, if it has the format of one. It is verified only if the signature was valid.';
 COMMENT ON COLUMN request_log.user_agent IS 'Truncated, and without possible secrets and personal data.';
 CREATE INDEX request_log_by_time ON request_log (arrived_at);
-CREATE INDEX request_log_by_key ON request_log (key_id, arrived_at) WHERE key_id IS NOT NULL;
 
 CREATE FUNCTION request_outcome(operation text, status smallint, code text, reason text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN coalesce(operation, '') || ' ' || status::text || ' ' || coalesce(code, '') || ' ' || coalesce(reason, '');
 COMMENT ON FUNCTION request_outcome IS
     'What an operator filters requests by. None of the parts has a space. The log has a few hundred different outcomes.';
--- Each search finds the outcomes that match it and then the newest requests of each. So it takes milliseconds whether or not any
--- request matches, without an index for each column (docs/scaling.md).
+-- Each search finds the outcomes that match it, of all requests or of a key, and then the newest requests of each. So it takes
+-- milliseconds whether or not any request matches, without an index for each column (docs/scaling.md).
 CREATE INDEX request_log_by_outcome ON request_log (
     request_outcome(operation, status, code, reason) COLLATE "C", arrived_at);
+CREATE INDEX request_log_by_key ON request_log (
+    key_id, request_outcome(operation, status, code, reason) COLLATE "C", arrived_at) WHERE key_id IS NOT NULL;
 
 CREATE TABLE request_log_drops (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -1305,6 +1306,10 @@ CREATE INDEX audit_log_by_subject ON audit_log (kind, subject, id DESC);
 CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log
     FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification();
 
+CREATE VIEW last_verified_backup AS
+SELECT max(occurred_at) AS verified_at FROM audit_log WHERE kind = 'backup' AND command = 'backup verify';
+COMMENT ON VIEW last_verified_backup IS 'The only part of the audit log that the service may read, for its metrics.';
+
 CREATE TABLE imports (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     imported_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -1334,14 +1339,16 @@ CREATE UNLOGGED TABLE replicas (
     master_keys text[] NOT NULL,
     started_at  timestamptz NOT NULL DEFAULT now(),
     seen_at     timestamptz NOT NULL DEFAULT now(),
-    clock_at    timestamptz NOT NULL DEFAULT now()
+    clock_at    timestamptz NOT NULL DEFAULT now(),
+    connections integer CHECK (connections > 0)
 );
 COMMENT ON TABLE replicas IS
-    'The running replicas. Each updates its row every few seconds; a replica that does not is considered stopped. The table is '
-    'UNLOGGED, because the replicas write their rows again after a crash of the database.';
+    'The running replicas. Each updates its row every few seconds, and deletes it when it stops; one that does neither counts as '
+    'stopped soon. The table is UNLOGGED, because the replicas write their rows again after a crash of the database.';
 COMMENT ON COLUMN replicas.master_keys IS
     'The fingerprints of the master keys that the replica accepts. It encrypts with the first one.';
 COMMENT ON COLUMN replicas.clock_at IS 'The time by the replica''s own clock when it wrote the row; seen_at is by the database''s.';
+COMMENT ON COLUMN replicas.connections IS 'The maximum number of connections of the replica to the primary.';
 
 ------------------------------------------------------------------------------------------------------------------------
 -- The identity of the database

@@ -1,4 +1,4 @@
-//! Heartbeats of replicas. Each replica updates its row every few seconds. Operators read the rows, and `secrets rekey` uses
+//! Heartbeats of replicas. Each replica updates its row every few seconds, and deletes it when it stops. Operators read the rows, and `secrets rekey` uses
 //! them to check that all replicas accept the new master key.
 
 use std::net::SocketAddr;
@@ -12,6 +12,7 @@ use partner_api_store::connection::Connection;
 use partner_api_store::secrets::MasterKey;
 use partner_api_store::statement;
 use serde::Serialize;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::admission::AdmissionHealth;
@@ -26,11 +27,12 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub const GONE_AFTER_S: f64 = 20.0;
 
 statement! {
-    HEARTBEAT = "INSERT INTO replicas (id, host, address, environment, version, master_keys, clock_at) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7) \
+    HEARTBEAT = "INSERT INTO replicas (id, host, address, environment, version, master_keys, clock_at, connections) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
             ON CONFLICT (id) DO UPDATE SET seen_at = now(), clock_at = $7";
     DELETE_OLD = "DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'";
-    LIST = "SELECT id, host, address, environment, version, master_keys, started_at, seen_at, clock_at FROM replicas \
+    DELETE = "DELETE FROM replicas WHERE id = $1";
+    LIST = "SELECT id, host, address, environment, version, master_keys, started_at, seen_at, clock_at, connections FROM replicas \
             WHERE seen_at > now() - make_interval(secs => $1) ORDER BY started_at, id";
 }
 
@@ -55,6 +57,8 @@ pub struct Replica {
     pub seen_at: DateTime<Utc>,
     /// The time by its own clock then.
     pub clock_at: DateTime<Utc>,
+    /// The maximum number of its connections to the primary; `None` for a version that does not say.
+    pub connections: Option<i32>,
 }
 
 /// Lists the running replicas.
@@ -75,48 +79,86 @@ pub async fn list(connection: &Connection) -> Result<Vec<Replica>, DbError> {
                 started_at: row.try_get("started_at")?,
                 seen_at: row.try_get("seen_at")?,
                 clock_at: row.try_get("clock_at")?,
+                connections: row.try_get("connections")?,
             })
         })
         .collect()
 }
 
-/// Sends heartbeats forever, and records successes in `health`.
-pub(crate) async fn send_heartbeats(
+/// The heartbeats of this replica. They end when this is dropped.
+pub(crate) struct Heartbeats {
+    id: Uuid,
     pool: Pool,
-    address: SocketAddr,
-    environment: Environment,
-    master_key: MasterKey,
-    health: AdmissionHealth,
-) {
-    let id = Uuid::now_v7();
-    let host =
-        nix::unistd::gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
-    let (address, environment) = (address.to_string(), environment.as_str());
-    let (version, master_keys) = (env!("CARGO_PKG_VERSION"), master_key.fingerprints());
-    let mut failing = false;
-    loop {
-        let heartbeat = async {
-            let connection = Connection::take(&pool, TIMEOUT).await?;
-            let clock = Utc::now();
-            connection
-                .execute(
-                    HEARTBEAT,
-                    &[&id, &host, &address, &environment, &version, &master_keys, &clock],
-                )
-                .await?;
-            connection.execute(DELETE_OLD, &[]).await
+    sending: JoinSet<()>,
+}
+
+impl Heartbeats {
+    /// Sends heartbeats until [`Heartbeats::stop`], and records successes in `health`.
+    pub(crate) fn start(
+        pool: Pool,
+        address: SocketAddr,
+        environment: Environment,
+        master_key: &MasterKey,
+        connections: usize,
+        health: AdmissionHealth,
+    ) -> Self {
+        let id = Uuid::now_v7();
+        let host = nix::unistd::gethostname()
+            .map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
+        let (address, environment) = (address.to_string(), environment.as_str());
+        let (version, master_keys) = (env!("CARGO_PKG_VERSION"), master_key.fingerprints());
+        let connections = i32::try_from(connections).unwrap_or(i32::MAX);
+        let mut sending = JoinSet::new();
+        let its_pool = pool.clone();
+        sending.spawn(async move {
+            let mut failing = false;
+            loop {
+                let heartbeat = async {
+                    let connection = Connection::take(&its_pool, TIMEOUT).await?;
+                    let clock = Utc::now();
+                    connection
+                        .execute(
+                            HEARTBEAT,
+                            &[
+                                &id,
+                                &host,
+                                &address,
+                                &environment,
+                                &version,
+                                &master_keys,
+                                &clock,
+                                &connections,
+                            ],
+                        )
+                        .await?;
+                    connection.execute(DELETE_OLD, &[]).await
+                };
+                match heartbeat.await {
+                    Ok(_) => {
+                        failing = false;
+                        health.record_write();
+                    }
+                    Err(error) if !failing => {
+                        failing = true;
+                        tracing::warn!(%error, "failed to write the replica's heartbeat");
+                    }
+                    Err(_) => {}
+                }
+                tokio::time::sleep(INTERVAL).await;
+            }
+        });
+        Self { id, pool, sending }
+    }
+
+    /// Ends the heartbeats and deletes the row, so that the replica does not count as serving any more.
+    pub(crate) async fn stop(mut self) {
+        self.sending.shutdown().await;
+        let leave = async {
+            let connection = Connection::take(&self.pool, TIMEOUT).await?;
+            connection.execute(DELETE, &[&self.id]).await
         };
-        match heartbeat.await {
-            Ok(_) => {
-                failing = false;
-                health.record_write();
-            }
-            Err(error) if !failing => {
-                failing = true;
-                tracing::warn!(%error, "failed to write the replica's heartbeat");
-            }
-            Err(_) => {}
+        if let Err(error) = leave.await {
+            tracing::warn!(%error, "failed to delete the replica's heartbeat; it counts as serving for {GONE_AFTER_S} s more");
         }
-        tokio::time::sleep(INTERVAL).await;
     }
 }

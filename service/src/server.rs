@@ -24,7 +24,7 @@ use crate::observability::{self, InMemory, Instruments, Internal, Watched};
 #[cfg(feature = "render")]
 use crate::publishing::Renderers;
 use crate::recorder::{self, Recorder};
-use crate::replicas;
+use crate::replicas::Heartbeats;
 use crate::request_log::RequestLog;
 use crate::storage::{Storage, StorageError};
 use crate::traces::{self, Traces};
@@ -33,6 +33,9 @@ use partner_api_gateway::pages::Pages;
 
 /// The minimum time to flush the request log at shutdown.
 const REQUEST_LOG_FLUSH: Duration = Duration::from_secs(1);
+
+/// The session that listens for changes of keys and grants.
+pub(crate) const NOTIFICATIONS: usize = 1;
 
 /// Opens the object storage, given the public URL under which its links are served.
 pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>;
@@ -144,6 +147,22 @@ pub enum StartError {
     Traces(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
+impl StartError {
+    /// Returns whether the configuration must be corrected. A port in use or a certificate that is not valid yet needs only time.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Storage(error) => matches!(error, StorageError::Setup(_)),
+            Self::Tls(error) => !matches!(
+                error,
+                TlsError::NotYetValid(_) | TlsError::Signal(_) | TlsError::Reload(_)
+            ),
+            Self::Traces(_) => true,
+            Self::Db(_) | Self::Listen { .. } | Self::InternalListen { .. } | Self::InspectorsListen { .. } => false,
+        }
+    }
+}
+
 /// A running server.
 pub struct RunningServer {
     /// The address it listens on.
@@ -167,6 +186,7 @@ pub struct RunningServer {
     internal: Option<Internal>,
     traces: Option<Traces>,
     background: JoinSet<()>,
+    heartbeats: Heartbeats,
     #[cfg(feature = "render")]
     renderers: Renderers,
 }
@@ -233,9 +253,6 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         ("admission", parts.admission_pool.clone()),
         ("recorder", parts.recorder_pool.clone()),
     ];
-    if let Some(standbys) = &parts.standbys {
-        pools.push(("standbys", standbys.pool()));
-    }
     let request_log_days = parts.request_log.as_ref().map(|(_, days)| *days);
     let request_log = match parts.request_log {
         Some((pool, days)) => {
@@ -244,6 +261,11 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         }
         None => RequestLog::off(),
     };
+    // The pools of the primary.
+    let connections = NOTIFICATIONS + pools.iter().map(|(_, pool)| pool.status().max_size).sum::<usize>();
+    if let Some(standbys) = &parts.standbys {
+        pools.push(("standbys", standbys.pool()));
+    }
     let instruments = Instruments::default();
     let services = BlockingServices {
         pool: parts.pool.clone(),
@@ -323,13 +345,14 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     if let Some(standbys) = parts.standbys {
         background.spawn(standbys.watch(parts.admission_pool.clone()));
     }
-    background.spawn(replicas::send_heartbeats(
+    let heartbeats = Heartbeats::start(
         parts.admission_pool.clone(),
         server.address,
         parts.environment,
-        parts.master_key,
+        &parts.master_key,
+        connections,
         meter.health().clone(),
-    ));
+    );
     background.spawn(ANSWER_HISTORY.maintain_forever(parts.admission_pool.clone(), ANSWER_HISTORY_INTERVAL));
     background.spawn(nonces::PARTITIONS.maintain_forever(parts.admission_pool, nonces::MAINTENANCE));
     #[cfg(feature = "render")]
@@ -348,6 +371,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         internal,
         traces,
         background,
+        heartbeats,
         #[cfg(feature = "render")]
         renderers,
     })
@@ -386,6 +410,7 @@ impl RunningServer {
         if let Some(internal) = self.internal {
             internal.stop().await;
         }
+        self.heartbeats.stop().await;
         all
     }
 }

@@ -104,7 +104,7 @@ pub enum Command {
     /// Re-encrypt the stored secrets: rekey
     #[command(after_help = secrets::EXAMPLES)]
     Secrets(Group<secrets::Command>),
-    /// Make and verify backups: create, verify
+    /// Make, verify and restore backups: create, verify, restore
     #[command(after_help = backup::EXAMPLES)]
     Backup(Group<backup::Command>),
     /// Inspect the request log: show, list, tail
@@ -144,7 +144,7 @@ impl Command {
             Self::Report(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Audit(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Secrets(group) => with(&group.connect, async |session| group.command.run(session).await).await,
-            Self::Backup(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Backup(group) => backup::run(group).await,
             Self::Request(group) => {
                 let json = group.connect.json;
                 with(&group.connect, async |session| group.command.run(session, json).await).await

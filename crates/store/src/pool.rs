@@ -209,6 +209,8 @@ fn bounded(config: Config, settings: &PoolSettings) -> Config {
     options.push(format!("-c synchronous_commit={commit}"));
     // The statements are written for generic plans. Planning each list query again would cost 40 % of the throughput.
     options.push("-c plan_cache_mode=force_generic_plan".to_owned());
+    // No statement runs long enough for compiled code to pay. Compiling it takes up to half a second.
+    options.push("-c jit=off".to_owned());
     options.extend(config.get_options().map(ToOwned::to_owned));
     config.options(options.join(" "));
     if config.get_application_name().is_none() {

@@ -28,6 +28,12 @@ SELECT 'constraint ' || k.conname || ' on ' || t.relname
 FROM pg_constraint k JOIN tables t ON t.oid = k.conrelid WHERE k.contype IN ('c', 'f')
 UNION ALL
 SELECT DISTINCT 'function ' || p.proname FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace";
+    /// The indexes of partitioned tables that are not usable on a partition. These tables have no triggers.
+    UNUSABLE_ON_PARTITIONS = "\
+SELECT 'index ' || c.relname || ' on ' || p.relname AS object
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class p ON p.oid = i.indrelid
+WHERE p.relispartition AND p.relnamespace = 'public'::regnamespace AND NOT i.indisvalid
+ORDER BY object";
 }
 
 /// Returns the usable objects of the schema, as in [`EXPECTED`].
@@ -39,11 +45,16 @@ pub async fn objects(connection: &Connection) -> Result<BTreeSet<String>, DbErro
     Ok(rows.iter().map(|row| row.try_get("object")).collect::<Result<_, _>>()?)
 }
 
-/// Returns the objects of [`EXPECTED`] that do not exist or are not usable.
+/// Returns the objects of [`EXPECTED`] that do not exist or are not usable, and the indexes of partitions that are not.
 ///
 /// # Errors
 /// If the database does not respond.
-pub async fn missing(connection: &Connection) -> Result<Vec<&'static str>, DbError> {
+pub async fn missing(connection: &Connection) -> Result<Vec<String>, DbError> {
     let existing = objects(connection).await?;
-    Ok(EXPECTED.lines().filter(|object| !existing.contains(*object)).collect())
+    let expected = EXPECTED.lines().filter(|object| !existing.contains(*object));
+    let mut missing: Vec<_> = expected.map(ToOwned::to_owned).collect();
+    for row in connection.query(UNUSABLE_ON_PARTITIONS, &[]).await? {
+        missing.push(row.try_get("object")?);
+    }
+    Ok(missing)
 }

@@ -1,4 +1,4 @@
-"""Checks of the files themselves: the systemd unit, the Containerfile, and nginx's map of client networks."""
+"""Checks of the files themselves: the systemd units, the Containerfile, and nginx's map of client networks."""
 
 import http.server
 import ipaddress
@@ -15,10 +15,12 @@ from proxies import NGINX, ROOT, with_other_values, write
 from wire import Skipped
 
 UNIT = "deploy/systemd/partner-api.service"
+JOBS = ("deploy/systemd/partner-api-backup", "deploy/systemd/partner-api-purge")
 SYSUSERS = "deploy/systemd/partner-api.sysusers"
 CONTAINERFILE = "deploy/container/Containerfile"
-# The maximum exposure on systemd's scale from 0 to 10. The rest is the network and the host's root folder.
-EXPOSURE = 1.5
+# The maximum exposure on systemd's scale from 0 to 10. The rest is the network and the host's root folder. The backup is verified in
+# a private cluster, which needs shared memory and its own users.
+EXPOSURE = {UNIT: 1.5, f"{JOBS[0]}.service": 2.0, f"{JOBS[1]}.service": 1.5}
 
 
 def text_of(file):
@@ -53,13 +55,16 @@ class Files:
     def __init__(self, program, folder, service):
         self.program, self.folder, self.service = program, folder, service
 
-    def systemd_accepts_the_unit(self):
-        """Runs `systemd-analyze verify` with the path of the local program, and creates the unit's user."""
+    def systemd_accepts_the_units(self):
+        """Runs `systemd-analyze verify` with the path of the local program, and creates the units' user."""
         if not shutil.which("systemd-analyze"):
             raise Skipped("systemd-analyze is not installed")
-        program = ("ExecStart=/usr/local/bin/partner-api serve", f"ExecStart={self.program} serve", 1)
-        unit = write(os.path.join(self.folder, "partner-api.service"), with_other_values(UNIT, [program]))
-        code, output = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit)
+        units = []
+        for file in [UNIT, *(f"{job}.{kind}" for job in JOBS for kind in ("service", "timer"))]:
+            calls = text_of(file).count("ExecStart=/usr/local/bin/partner-api ")
+            program = [("ExecStart=/usr/local/bin/partner-api ", f"ExecStart={self.program} ", calls)] if calls else []
+            units.append(write(os.path.join(self.folder, os.path.basename(file)), with_other_values(file, program)))
+        code, output = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *units)
         skip_unless_it_works("systemd-analyze verify", output)
         if os.geteuid() == 0 and shutil.which("systemd-sysusers"):
             made = os.path.join(self.folder, "root")
@@ -71,20 +76,35 @@ class Files:
         ours = "\n".join(line for line in output.splitlines() if "partner-api" in line)
         return ours or (output if code else "")
 
-    def the_unit_is_hardened(self):
+    def the_units_are_hardened(self):
         """Runs `systemd-analyze security`."""
         if not shutil.which("systemd-analyze"):
             raise Skipped("systemd-analyze is not installed")
-        code, output = run(
-            "systemd-analyze",
-            "security",
-            "--offline=true",
-            "--no-pager",
-            f"--threshold={int(EXPOSURE * 10)}",
-            os.path.join(ROOT, UNIT),
-        )
-        skip_unless_it_works("systemd-analyze security", output)
-        return output if code else ""
+        problems = []
+        for unit, exposure in EXPOSURE.items():
+            code, output = run(
+                "systemd-analyze",
+                "security",
+                "--offline=true",
+                "--no-pager",
+                f"--threshold={int(exposure * 10)}",
+                os.path.join(ROOT, unit),
+            )
+            skip_unless_it_works("systemd-analyze security", output)
+            problems += [output] if code else []
+        return "\n".join(problems)
+
+    def the_program_knows_the_commands_of_the_units(self):
+        """Asks for the help of each command, and looks for the options in it."""
+        problems = []
+        for unit in EXPOSURE:
+            for line in re.findall(r"^ExecStart=/usr/local/bin/partner-api (.*)$", text_of(unit), re.M):
+                words = list(itertools.takewhile(str.isalpha, line.split()))
+                code, help_text = run(self.program, *words, "--help")
+                options = re.findall(r"--[a-z-]+", line)
+                if code or any(f"{option} " not in help_text for option in options):
+                    problems.append(f"{unit}: {line}: {help_text}")
+        return "\n".join(problems)
 
     def the_unit_waits_for_running_requests(self):
         """The time until SIGKILL is longer than the service's shutdown deadline."""
@@ -186,8 +206,9 @@ class Files:
     def checks(self):
         """Returns all checks."""
         return [
-            self.systemd_accepts_the_unit,
-            self.the_unit_is_hardened,
+            self.systemd_accepts_the_units,
+            self.the_units_are_hardened,
+            self.the_program_knows_the_commands_of_the_units,
             self.the_unit_waits_for_running_requests,
             self.the_program_knows_the_units_settings,
             self.the_containerfile_matches_the_project,

@@ -282,6 +282,11 @@ impl Gauges {
             sample.partners_silent,
         )?;
         page.gauge(
+            "backup_verified_age_seconds",
+            "Time since `partner-api backup verify` last succeeded; infinity if it never did",
+            sample.backup_verified_age,
+        )?;
+        page.gauge(
             "renderings_due",
             "Reports whose PDF is due for rendering; 10000 means that many or more",
             sample.renderings_due,

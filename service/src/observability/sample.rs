@@ -40,6 +40,9 @@ SELECT count(*) AS silent FROM (
     HAVING max(w.started_at) BETWEEN now() - interval '14 days' AND now() - interval '2 days'
        AND bool_or(k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()))) partners";
 
+    /// The seconds since a backup was last verified; infinity if none was.
+    VERIFIED = "SELECT coalesce(extract(epoch FROM now() - verified_at)::float8, 'infinity') AS age FROM last_verified_backup";
+
     /// Counts used nonces from the cumulative statistics, because the planner's estimates still include dropped partitions.
     NONCE_ROWS = "\
 SELECT coalesce(sum(pg_stat_get_live_tuples(inhrelid)), 0)::bigint AS nonces
@@ -58,6 +61,8 @@ pub(super) struct Sample {
     /// The seconds by which the database's clock is ahead of this machine's.
     pub database_clock_ahead: f64,
     pub partners_silent: i64,
+    /// The seconds since a backup was last verified.
+    pub backup_verified_age: f64,
     pub renderings_due: i64,
     pub renderings_oldest: f64,
     pub replicas: usize,
@@ -132,6 +137,7 @@ async fn sample(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>)
     let database_clock_ahead = clock_ahead(before, row.try_get("now")?, Utc::now());
     let waiting = connection.query_one(WAITING, &[]).await?;
     let silent = connection.query_one(SILENT, &[]).await?;
+    let verified = connection.query_one(VERIFIED, &[]).await?;
     let nonces = connection.query_one(NONCE_ROWS, &[]).await?;
     let state = PARTITIONS.state(&connection).await?;
     let ahead = state.ahead;
@@ -150,6 +156,7 @@ async fn sample(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>)
         partitions_expired,
         database_clock_ahead,
         partners_silent: silent.try_get("silent")?,
+        backup_verified_age: verified.try_get("age")?,
         renderings_due: waiting.try_get("due")?,
         renderings_oldest: waiting.try_get("due_oldest")?,
         replicas: replicas::list(&connection).await?.len(),

@@ -173,6 +173,72 @@ macro_rules! outcome {
     };
 }
 
+/// The conditions of a [`Filter`] on an outcome: `$3` to `$7`.
+macro_rules! of_outcome {
+    () => {
+        "split_part(outcome, ' ', 2)::smallint BETWEEN $3::smallint AND $4::smallint
+          AND ($5::text IS NULL OR split_part(outcome, ' ', 3) = $5) AND ($6::text IS NULL OR split_part(outcome, ' ', 4) = $6)
+          AND ($7::text IS NULL OR split_part(outcome, ' ', 1) = $7)"
+    };
+}
+
+/// The newest requests of keys. The first part steps through the index from each outcome of a key to the next one, as
+/// [`LIST_OF_OUTCOMES`] does. Rows are compared and ordered by the columns of the index `request_log_by_key`, so that the planner can
+/// use no other one: a scan of the log back in time, or of all requests with an outcome, is slow for a key that was used long ago.
+macro_rules! of_keys {
+    ($keys:literal, $condition:literal) => {
+        entries!(
+            concat!(
+                "SELECT of_outcome.* FROM (",
+                $keys,
+                ") k CROSS JOIN LATERAL (
+        WITH RECURSIVE outcomes AS (
+            (SELECT first.* FROM (
+                SELECT key_id, ",
+                outcome!(),
+                " AS outcome FROM request_log
+                WHERE key_id IS NOT NULL AND (key_id, ",
+                outcome!(),
+                ") >= (k.key_id, '')
+                ORDER BY key_id, ",
+                outcome!(),
+                " LIMIT 1) first WHERE first.key_id = k.key_id)
+            UNION ALL
+            SELECT next.* FROM outcomes CROSS JOIN LATERAL (
+                SELECT key_id, ",
+                outcome!(),
+                " AS outcome FROM request_log
+                WHERE key_id IS NOT NULL AND (key_id, ",
+                outcome!(),
+                ") > (outcomes.key_id, outcomes.outcome)
+                ORDER BY key_id, ",
+                outcome!(),
+                " LIMIT 1) next WHERE next.key_id = outcomes.key_id)
+        SELECT * FROM outcomes WHERE ",
+                of_outcome!(),
+                ") o
+    CROSS JOIN LATERAL (
+        SELECT * FROM request_log
+        WHERE key_id IS NOT NULL
+          AND (key_id, ",
+                outcome!(),
+                ", arrived_at) >= (o.key_id, o.outcome, coalesce($1::timestamptz, '-infinity'))
+          AND (key_id, ",
+                outcome!(),
+                ", arrived_at) < (o.key_id, o.outcome, coalesce($2::timestamptz, 'infinity'))
+          ",
+                $condition,
+                "
+        ORDER BY key_id DESC, ",
+                outcome!(),
+                " DESC, arrived_at DESC LIMIT $8::bigint) of_outcome
+    ORDER BY of_outcome.arrived_at DESC, of_outcome.request_id DESC LIMIT $8::bigint"
+            ),
+            "ORDER BY l.arrived_at DESC, l.request_id DESC"
+        )
+    };
+}
+
 statement! {
     /// One request. If its row was written twice, because the outcome of the first attempt was lost, either row is correct.
     FIND = entries!("SELECT * FROM request_log WHERE request_id = $1 LIMIT 1", "");
@@ -194,10 +260,7 @@ statement! {
             SELECT next.outcome FROM outcomes CROSS JOIN LATERAL (
                 SELECT ", outcome!(), " AS outcome FROM request_log
                 WHERE ", outcome!(), " > outcomes.outcome ORDER BY 1 LIMIT 1) next)
-        SELECT outcome FROM outcomes
-        WHERE split_part(outcome, ' ', 2)::smallint BETWEEN $3::smallint AND $4::smallint
-          AND ($5::text IS NULL OR split_part(outcome, ' ', 3) = $5) AND ($6::text IS NULL OR split_part(outcome, ' ', 4) = $6)
-          AND ($7::text IS NULL OR split_part(outcome, ' ', 1) = $7)) o
+        SELECT outcome FROM outcomes WHERE ", of_outcome!(), ") o
     CROSS JOIN LATERAL (
         SELECT * FROM request_log WHERE ", outcome!(), " = o.outcome AND arrived_at >= coalesce($1::timestamptz, '-infinity')
           AND arrived_at < coalesce($2::timestamptz, 'infinity') ORDER BY arrived_at DESC LIMIT $8::bigint) of_outcome
@@ -205,23 +268,11 @@ statement! {
         "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
-    /// The newest requests of a key. The key is compared with a range and comes first in the order, so that only the index by key
-    /// has this order. With an equality, the planner scans the log back in time. That is slow for a key that was used long ago or
-    /// never.
-    LIST_OF_KEY = entries!(
-        concat!("SELECT * FROM request_log WHERE key_id BETWEEN $9::text AND $9 AND ($10::uuid IS NULL OR partner_id = $10) AND ",
-            filtered!(), " ORDER BY key_id DESC, arrived_at DESC, request_id DESC LIMIT $8::bigint"),
-        "ORDER BY l.arrived_at DESC, l.request_id DESC"
-    );
+    /// The newest requests of a key.
+    LIST_OF_KEY = of_keys!("SELECT $9::text AS key_id", "AND ($10::uuid IS NULL OR partner_id = $10)");
 
     /// The newest requests of a partner, selected per key because the index is by key.
-    LIST_OF_PARTNER = entries!(
-        concat!("SELECT of_key.* FROM api_keys k CROSS JOIN LATERAL (SELECT * FROM request_log
-        WHERE key_id BETWEEN k.key_id AND k.key_id AND ", filtered!(), " ORDER BY key_id DESC, arrived_at DESC, request_id DESC
-        LIMIT $8::bigint) of_key
-    WHERE k.partner_id = $9::uuid ORDER BY of_key.arrived_at DESC, of_key.request_id DESC LIMIT $8::bigint"),
-        "ORDER BY l.arrived_at DESC, l.request_id DESC"
-    );
+    LIST_OF_PARTNER = of_keys!("SELECT key_id FROM api_keys WHERE partner_id = $9::uuid", "");
 
     /// The oldest requests after a position, without those that are too recent.
     FOLLOW = entries!(

@@ -33,7 +33,7 @@ use crate::gateway::REPORT_PAGES;
 use crate::inspectors::MakeInspectorRoutes;
 use crate::recorder;
 use crate::request_log;
-use crate::server::{MakePages, RunningServer, ServerParts, StartError, start};
+use crate::server::{MakePages, NOTIFICATIONS, RunningServer, ServerParts, StartError, start};
 
 /// Connections for admission and the keys.
 const ADMISSION_POOL_SIZE: usize = 4;
@@ -90,6 +90,7 @@ impl StartupError {
             Self::Pool(PoolSetupError::Url(_)) => true,
             Self::Deployment(error) => error.is_configuration(),
             Self::MasterKey(error) => error.is_configuration(),
+            Self::Start(error) => error.is_configuration(),
             _ => false,
         }
     }
@@ -213,8 +214,6 @@ impl OpenDatabase {
 /// Returns the maximum number of connections of a replica to the primary.
 #[must_use]
 pub fn connections_of_replica(config: &Config) -> usize {
-    /// The session that listens for changes of keys and grants.
-    const NOTIFICATIONS: usize = 1;
     let settings = config.pool_settings();
     let log = match config.options.request_log {
         Switch::On => request_log::pool_settings(&settings).size,

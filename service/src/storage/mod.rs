@@ -3,7 +3,7 @@
 
 use std::{fmt, fs::DirBuilder, ops::Range, os::unix::fs::DirBuilderExt, path::Path, sync::Arc, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use futures::{
     StreamExt, TryStreamExt,
@@ -231,6 +231,15 @@ impl Storage {
     /// If the key is not valid, the object does not exist, or the storage fails.
     pub async fn stream(&self, key: &str) -> Result<StoredObject, StorageError> {
         self.open(key, None).await
+    }
+
+    /// Reads a whole object into memory.
+    ///
+    /// # Errors
+    /// If the key is not valid, the object does not exist, or the storage fails.
+    pub async fn read(&self, key: &str) -> Result<Bytes, StorageError> {
+        let parts: BytesMut = self.stream(key).await?.stream.try_collect().await?;
+        Ok(parts.freeze())
     }
 
     /// Opens a part of an object for reading.

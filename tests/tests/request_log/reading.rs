@@ -223,7 +223,10 @@ async fn a_search_for_an_unused_key_or_outcome_does_not_scan_the_log() {
         .await
         .unwrap();
     let filter = "NULL, NULL, 100::smallint, 599::smallint, 'never seen', NULL, NULL, 50";
-    let (by_key, by_outcome) = ("_key_id_arrived_at_idx", "_request_outcome_arrived_at_idx");
+    let (by_key, by_outcome) = (
+        "_key_id_request_outcome_arrived_at_idx",
+        "_request_outcome_arrived_at_idx",
+    );
     for (name, own, index) in [
         (
             "partner_api::request_log::find::LIST_OF_KEY",
@@ -247,9 +250,15 @@ async fn a_search_for_an_unused_key_or_outcome_does_not_scan_the_log() {
             .collect();
         let plan = plan.join("\\n");
         assert!(
-            plan.contains("Index Scan Backward using") && plan.contains(index),
+            plan.contains("Index Scan Backward using") && !plan.contains("Seq Scan on request_log"),
             "{plan}"
         );
+        for scan in plan.lines().filter(|line| line.contains("using request_log_2")) {
+            assert!(
+                scan.contains(index) && scan.contains("_key_id_") == (index == by_key),
+                "{plan}"
+            );
+        }
         service.db.batch_execute("DEALLOCATE asked").await.unwrap();
     }
 }

@@ -2,13 +2,14 @@
 
 use partner_api::config::{Config, Database};
 use partner_api::replicas;
-use partner_api::startup::connections_of_replica;
+use partner_api::startup::{StartupError, connections_of_replica};
 use partner_api_store::connection::Connection;
 use partner_api_store::deployment::{self, DeploymentError};
+use partner_api_store::pool::{parse_url, pool};
 use partner_api_store::roles::{self, Kind};
 use partner_api_store::schema;
 
-use super::Checks;
+use super::{Checks, DATABASE_TIMEOUT};
 use crate::failure::Failure;
 
 partner_api_store::statement! {
@@ -101,7 +102,6 @@ pub(super) async fn schema(connection: &Connection, checks: &mut Checks) -> Resu
         );
         return Ok(());
     };
-    let missing: Vec<_> = missing.iter().map(|object| (*object).to_owned()).collect();
     let next = match first.split(' ').collect::<Vec<_>>()[..] {
         ["trigger", trigger, "on", table] => {
             format!(
@@ -121,23 +121,57 @@ pub(super) async fn schema(connection: &Connection, checks: &mut Checks) -> Resu
     Ok(())
 }
 
+/// Checks that the primary allows the connections of all running replicas, or of one with this configuration, and that the standbys
+/// allow those for reads.
 pub(super) async fn connections(config: &Config, connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
-    const CHECK: &str = "connections";
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let own = number(connections_of_replica(config));
+    let each: Vec<i64> = replicas::list(connection)
+        .await?
+        .iter()
+        .map(|replica| replica.connections.map_or(own, i64::from))
+        .collect();
+    let (replicas, needed) = match each.as_slice() {
+        [] => (1, own),
+        each => (number(each.len()), each.iter().sum()),
+    };
+    within_limit("connections", replicas, needed, connection, checks).await?;
+    if let Some(read) = &config.read_database {
+        const CHECK: &str = "read connections";
+        let settings = config.pool_settings();
+        let needed = number(settings.size).saturating_mul(replicas);
+        let pool = pool(parse_url(read.url.expose()).map_err(StartupError::from)?, &settings);
+        match Connection::take(&pool.map_err(StartupError::from)?, DATABASE_TIMEOUT).await {
+            Ok(standby) => within_limit(CHECK, replicas, needed, &standby, checks).await?,
+            Err(error) => checks.warning(
+                CHECK,
+                format!("no standby responds ({error}), so the primary serves all reads"),
+                "check that a standby of read_database_url runs and accepts connections",
+            ),
+        }
+    }
+    Ok(())
+}
+
+async fn within_limit(
+    check: &'static str,
+    replicas: i64,
+    needed: i64,
+    connection: &Connection,
+    checks: &mut Checks,
+) -> Result<(), Failure> {
     let row = connection.query_one(LIMITS, &[]).await?;
     let server: i64 = row.try_get("server")?;
     let others: [Option<i64>; 2] = [row.try_get("database")?, row.try_get("role")?];
     let limit = others.into_iter().flatten().fold(server, i64::min);
-    let each = i64::try_from(connections_of_replica(config)).unwrap_or(i64::MAX);
-    let replicas = i64::try_from(replicas::list(connection).await?.len().max(1)).unwrap_or(i64::MAX);
-    let needed = each.saturating_mul(replicas);
-    let found = format!("replicas: {replicas}, each with up to {each} connections; the database allows {limit}");
+    let found = format!("replicas: {replicas}, together with up to {needed} connections; the database allows {limit}");
     let next = "raise max_connections or the limit of the database or role, or lower --pool-size";
     if needed > limit {
-        checks.failed(CHECK, found, next);
+        checks.failed(check, found, next);
     } else if needed.saturating_add(SPARE_CONNECTIONS) > limit {
-        checks.warning(CHECK, found, next);
+        checks.warning(check, found, next);
     } else {
-        checks.ok(CHECK, found);
+        checks.ok(check, found);
     }
     Ok(())
 }

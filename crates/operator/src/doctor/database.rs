@@ -8,6 +8,7 @@ use partner_api::request_log;
 use partner_api::startup::CommandDatabase;
 use partner_api_store::connection::Connection;
 use partner_api_store::migrate::{self, MigrateError};
+use partner_api_store::partitions::ANSWER_HISTORY;
 use partner_api_store::secrets::MasterKey;
 
 use super::{CLOCK_FAILURE_SKEW, CLOCK_WARNING_SKEW, Checks, DATABASE_TIMEOUT};
@@ -30,13 +31,12 @@ partner_api_store::statement! {
               ORDER BY k.expires_at";
     /// Enabled partners with an active key that sent requests in the last two weeks, but none in the last two days.
     SILENT = "\
-SELECT p.name, max(l.arrived_at) AS last
-FROM partners p JOIN api_keys k ON k.partner_id = p.id CROSS JOIN LATERAL (
-    SELECT r.arrived_at FROM request_log r
-    WHERE r.key_id = k.key_id AND r.status <> 401 AND r.arrived_at > now() - interval '14 days'
-    ORDER BY r.arrived_at DESC LIMIT 1) l
-WHERE p.is_enabled AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-GROUP BY p.id, p.name HAVING max(l.arrived_at) < now() - interval '2 days' ORDER BY last";
+SELECT p.name, max(w.started_at) AS last
+FROM partners p JOIN api_keys k ON k.partner_id = p.id JOIN rate_windows w ON w.key_id = k.key_id
+WHERE p.is_enabled GROUP BY p.id, p.name
+HAVING max(w.started_at) BETWEEN now() - interval '14 days' AND now() - interval '2 days'
+   AND bool_or(k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()))
+ORDER BY last";
     WAITING = "SELECT count(*) AS waiting, min(received_at) AS since FROM measurements WHERE status = 'PENDING'";
 }
 
@@ -277,6 +277,7 @@ async fn partitions(config: &Config, connection: &Connection, checks: &mut Check
     for table in [
         nonces::PARTITIONS,
         request_log::partitions(config.options.request_log_days),
+        ANSWER_HISTORY,
     ] {
         let state = table.state(connection).await?;
         let found = format!("{}: {} created in advance", table.table, state.ahead.max(0));

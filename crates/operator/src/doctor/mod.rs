@@ -13,8 +13,10 @@ use chrono::{TimeDelta, Utc};
 use clap::Args;
 use partner_api::config::Config;
 use partner_api::startup::CommandDatabase;
+use partner_api::storage::StorageError;
 use partner_api_store::secrets::{is_open_to_others, purpose};
 use serde::Serialize;
+use tokio_postgres::error::SqlState;
 
 use crate::connect::Connect;
 use crate::failure::Failure;
@@ -23,7 +25,7 @@ use crate::output::{Output, Row};
 /// The examples in the help of the command.
 pub const EXAMPLES: &str = "\
 Exits with 1 if a check fails, and with 2 if the configuration is not usable; warnings alone exit with 0. The only change is an object that is written to \
-the storage and deleted again.
+the storage, read back, and deleted again.
 
 Examples:
   partner-api doctor --config /etc/partner-api.toml
@@ -127,11 +129,13 @@ impl DoctorArgs {
                 let outcome = database::run(&config, &database, &mut checks).await;
                 database.close().await;
                 if let Err(error) = outcome {
-                    checks.failed(
-                        "database",
-                        error.to_string(),
-                        "check that it runs and that this role may read its tables",
-                    );
+                    let next = match &error {
+                        Failure::Db(error) if error.rejection() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                            "as a superuser: partner-api migrate --roles; then connect as a member of one of the roles"
+                        }
+                        _ => "check that it runs and accepts connections",
+                    };
+                    checks.failed("database", error.to_string(), next);
                 }
             }
             Err(error) => {
@@ -202,11 +206,20 @@ async fn storage(config: &Config, checks: &mut Checks) {
         let storage = config.open_storage("http://127.0.0.1", key.derive(purpose::LINKS))?;
         let began = Instant::now();
         storage.put(&probe, bytes.into(), "application/pdf").await?;
+        let read = storage.read(&probe).await;
         storage.delete(&probe).await?;
-        Ok::<_, partner_api::storage::StorageError>(began.elapsed())
+        Ok::<_, StorageError>((read? == bytes, began.elapsed()))
     };
     match tokio::time::timeout(DATABASE_TIMEOUT, tried).await {
-        Ok(Ok(took)) => checks.ok(CHECK, format!("wrote and deleted an object in {} ms", took.as_millis())),
+        Ok(Ok((true, took))) => checks.ok(
+            CHECK,
+            format!("wrote, read and deleted an object in {} ms", took.as_millis()),
+        ),
+        Ok(Ok((false, _))) => checks.failed(
+            CHECK,
+            "an object has other content than was written",
+            "check the disk, or the object storage and what is between it and this machine",
+        ),
         Ok(Err(error)) => checks.failed(
             CHECK,
             error.to_string(),

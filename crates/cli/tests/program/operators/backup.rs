@@ -1,6 +1,7 @@
 //! `partner-api backup`: dumps that are restored and compared with the stored files.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use partner_api_tests::cluster;
 
@@ -43,9 +44,14 @@ async fn measure(deployment: &Deployment) {
 
 /// Dumps the database as its owner, who may read all tables.
 fn create(deployment: &mut Deployment, file: &str) -> Ran {
+    as_owner(deployment, &format!("partner-api backup create {file}"))
+}
+
+/// Runs a command as the owner of the database.
+fn as_owner(deployment: &mut Deployment, line: &str) -> Ran {
     let operator = deployment.user.clone();
     deployment.user = deployment.config.get_user().unwrap().to_owned();
-    let ran = deployment.run(&["backup", "create", file]);
+    let ran = deployment.shell(line);
     deployment.user = operator;
     ran
 }
@@ -57,8 +63,21 @@ async fn a_dump_is_restored_checked_with_the_stored_files_and_recorded() {
     deployment
         .run(&["backup", "create", "a.dump"])
         .failed(1, "permission denied");
-    assert!(!deployment.folder.path().join("a.dump").exists());
+    let dumps = || {
+        let files = fs::read_dir(deployment.folder.path()).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names
+            .filter(|name| name.contains("backup") || name.contains("dump"))
+            .count()
+    };
+    assert_eq!(dumps(), 0);
     assert_eq!(create(&mut deployment, "a.dump").code, 0);
+    // It contains personal data.
+    let mode = fs::metadata(deployment.folder.path().join("a.dump"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
     create(&mut deployment, "a.dump").failed(2, "exists already");
 
     measure(&deployment).await;
@@ -122,4 +141,106 @@ async fn each_defect_of_a_backup_is_named() {
 
     let recorded = "SELECT count(*) FROM audit_log WHERE command = 'backup verify'";
     assert_eq!(client.query_one(recorded, &[]).await.unwrap().get::<_, i64>(0), 0);
+}
+
+/// The files that a dump refers to are copied after it, and only once.
+#[tokio::test]
+async fn a_backup_of_database_and_files_is_complete_whatever_changes_while_it_is_made() {
+    let mut deployment = deployment().await;
+    let folder = deployment.folder.path().to_owned();
+    fs::create_dir_all(folder.join("backup/files")).unwrap();
+    let made = as_owner(
+        &mut deployment,
+        "partner-api backup create backup --files backup/files --json",
+    )
+    .json();
+    assert_eq!((&made["files"], &made["new_files"]), (&1.into(), &1.into()), "{made}");
+    assert_eq!(fs::read(folder.join("backup/files/photos/one.jpg")).unwrap(), b"photo");
+    let bytes = fs::read(folder.join(made["file"].as_str().unwrap())).unwrap();
+    assert_eq!(made["size_bytes"], bytes.len());
+    let sha256 = deployment.shell(&format!("sha256sum {}", made["file"])).stdout;
+    assert_eq!(made["sha256"], sha256.split(' ').next().unwrap());
+
+    // A file that was copied in part is copied again, others are not.
+    fs::write(folder.join("backup/files/photos/one.jpg"), "pho").unwrap();
+    let line = "partner-api backup create backup/second.dump --files backup/files --json";
+    let made = as_owner(&mut deployment, line).json();
+    assert_eq!((&made["files"], &made["new_files"]), (&1.into(), &1.into()), "{made}");
+    let line = "partner-api backup create backup/third.dump --files backup/files --json";
+    let made = as_owner(&mut deployment, line).json();
+    assert_eq!((&made["files"], &made["new_files"]), (&1.into(), &0.into()), "{made}");
+
+    // The storage of the service may be lost. The newest dump of the folder is verified with the copy.
+    fs::remove_file(folder.join("data/files/photos/one.jpg")).unwrap();
+    let verified = deployment.json(&["backup", "verify", "backup", "--files", "backup/files"]);
+    assert!(verified["what"].as_str().unwrap().contains("third.dump"), "{verified}");
+    deployment
+        .run(&["backup", "verify", "backup"])
+        .failed(1, "the file photos/one.jpg is missing");
+
+    fs::remove_file(folder.join("backup/files/photos/one.jpg")).unwrap();
+    as_owner(
+        &mut deployment,
+        "partner-api backup create fourth.dump --files backup/files",
+    )
+    .failed(
+        1,
+        "1 files that it refers to are missing in the storage, for example photos/one.jpg",
+    );
+    deployment
+        .run(&["backup", "verify", "data"])
+        .failed(2, "there is no file *.dump");
+}
+
+#[tokio::test]
+async fn a_dump_is_restored_into_an_empty_database_and_never_into_another_one() {
+    let mut deployment = deployment().await;
+    let folder = deployment.folder.path().to_owned();
+    fs::create_dir(folder.join("files")).unwrap();
+    let made = create(&mut deployment, "a.dump --files files");
+    assert_eq!(made.code, 0, "{made:?}");
+    fs::remove_file(folder.join("data/files/photos/one.jpg")).unwrap();
+    let client = cluster::connect(&deployment.config).await;
+    let content = async |client: &tokio_postgres::Client| -> String {
+        let content = "SELECT count(*) || ' ' || (SELECT count(*) FROM audit_log) FROM pg_class WHERE relkind = 'r'";
+        client.query_one(content, &[]).await.unwrap().get(0)
+    };
+    let before = content(&client).await;
+    as_owner(&mut deployment, "partner-api backup restore a.dump").failed(4, "the database is not empty");
+    assert_eq!(content(&client).await, before);
+
+    // A failed restore leaves an empty database, into which another one succeeds.
+    let name = format!("{}_restored", deployment.config.get_dbname().unwrap());
+    let dump = fs::read(folder.join("a.dump")).unwrap();
+    fs::write(folder.join("half.dump"), &dump[..dump.len() / 2]).unwrap();
+    as_owner(
+        &mut deployment,
+        &format!("partner-api backup restore half.dump --into {name}"),
+    )
+    .failed(1, "nothing was restored");
+    let line = format!("partner-api backup restore a.dump --files files --into {name}");
+    let restored = as_owner(&mut deployment, &format!("{line} --json")).json();
+    for (count, expected) in [("reports", 1), ("measurements", 1), ("files", 1)] {
+        assert_eq!(restored[count], expected, "{restored}");
+    }
+    assert_eq!(fs::read(folder.join("data/files/photos/one.jpg")).unwrap(), b"photo");
+    as_owner(&mut deployment, &line).failed(4, "the database is not empty");
+
+    // By URL, too; and the restored database is usable and knows where it comes from.
+    let mut config = deployment.config.clone();
+    let url = cluster::url(config.dbname(&name));
+    let by_url = format!("PARTNER_API_DATABASE_URL= partner-api backup restore a.dump --database-url '{url}'");
+    as_owner(&mut deployment, &by_url).failed(4, "the database is not empty");
+    let listed = deployment.shell(&format!(
+        "PARTNER_API_DATABASE_URL='{url}' partner-api audit list --limit 1"
+    ));
+    assert!(
+        listed
+            .stdout
+            .contains("The backup a.dump was restored into this database."),
+        "{listed:?}"
+    );
+    let keys = deployment.shell(&format!("PARTNER_API_DATABASE_URL='{url}' partner-api key list"));
+    assert!(keys.stdout.contains("Acme"), "{keys:?}");
+    client.batch_execute(&format!("DROP DATABASE {name}")).await.unwrap();
 }

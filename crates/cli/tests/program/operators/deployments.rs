@@ -128,17 +128,45 @@ async fn a_configuration_that_must_be_corrected_is_exit_code_2_for_every_command
             assert!(message.contains(part), "{setting} {command}: {message}");
         }
     }
-    for setting in [
-        "PARTNER_API_MASTER_KEY_FILE=absent.key",
-        "PARTNER_API_LOG_LEVEL=loud,=x",
+    let file = |name: &str, text: &str| std::fs::write(deployment.folder.path().join(name), text).unwrap();
+    file("typo.toml", "environment = \"test\"\npool_sise = 4\n");
+    file("syntax.toml", "environment = test\n");
+    file("empty.pem", "");
+    let private = deployment.shell("chmod 600 empty.pem");
+    assert_eq!(private.code, 0);
+    // systemd restarts a service forever unless it exits with 2.
+    for (setting, part) in [
+        ("PARTNER_API_CONFIG=typo.toml", "pool_sise"),
+        ("PARTNER_API_CONFIG=syntax.toml", "syntax.toml"),
+        ("PARTNER_API_MASTER_KEY_FILE=absent.key", "absent.key"),
+        ("PARTNER_API_LOG_LEVEL=loud,=x", "--log-level"),
+        (
+            "PARTNER_API_TLS_CERTIFICATE=absent.pem PARTNER_API_TLS_KEY=absent.key",
+            "absent.pem",
+        ),
+        (
+            "PARTNER_API_TLS_CERTIFICATE=empty.pem PARTNER_API_TLS_KEY=empty.pem",
+            "contains no certificate",
+        ),
+        ("PARTNER_API_STORAGE_DIR=/proc/none", "/proc/none"),
     ] {
         let ran = deployment.shell(&format!("{setting} partner-api serve --listen 127.0.0.1:0"));
         assert_eq!(ran.code, 2, "{setting}: {ran:?}");
+        assert!(ran.stderr.contains(part), "{setting}: {}", ran.stderr);
     }
 }
 
 /// A service that a deployment runs with its role; stopped when dropped.
 struct Serving(std::process::Child);
+
+impl Serving {
+    /// Stops the service as systemd does, and waits until it has ended.
+    fn stop(mut self) {
+        let process = nix::unistd::Pid::from_raw(self.0.id().try_into().unwrap());
+        nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).unwrap();
+        assert!(self.0.wait().unwrap().success());
+    }
+}
 
 impl Drop for Serving {
     fn drop(&mut self) {
@@ -180,10 +208,15 @@ async fn the_program_serves_with_a_user_of_the_servers_role() {
     assert_eq!(deployment.shell(&ready).code, 0);
     let health = deployment.shell(&format!("curl --silent http://{address}/api/v1/partner/health"));
     assert!(health.stdout.contains("request_id"), "{}", health.stdout);
-    drop(serving);
+    // A replica that was stopped does not count as serving any more; see `replicas` of the doctor.
+    let listed = "SELECT count(*), min(connections) FROM replicas";
+    let client = cluster::connect(&deployment.config).await;
+    let row = client.query_one(listed, &[]).await.unwrap();
+    assert_eq!((row.get(0), row.get(1)), (1_i64, Some(27_i32)));
+    serving.stop();
+    assert_eq!(client.query_one(listed, &[]).await.unwrap().get::<_, i64>(0), 0);
 
     // The roles of the template have no rights in this database beyond its own, and nobody else may connect.
-    let client = cluster::connect(&deployment.config).await;
     let may = "SELECT has_database_privilege($1::text, current_database(), 'TEMPORARY')";
     assert!(!client.query_one(may, &[&SERVER]).await.unwrap().get::<_, bool>(0));
     let revoked = format!(

@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::Datelike as _;
 use embedded_postgres::{EmbeddedPostgres, Options};
 use partner_api_tests::cluster::{self, Database};
+use partner_api_tests::port::free_address;
 use partner_api_tests::wait::until;
 use serde_json::Value;
 
@@ -230,6 +231,12 @@ async fn rights_that_a_role_lacks_or_does_not_need_are_named() {
             "failed",
             "INSERT on audit_log",
         ),
+        (
+            "operator",
+            "REVOKE SELECT ON replicas FROM d_operator",
+            "failed",
+            "SELECT on replicas",
+        ),
     ] {
         let change = change
             .replace("DATABASE d ", &format!("DATABASE {database} "))
@@ -243,6 +250,16 @@ async fn rights_that_a_role_lacks_or_does_not_need_are_named() {
         assert_eq!(verdict, expected, "{user}: {change}: {message}");
         assert!(message.contains(part), "{user}: {change}: {message}");
     }
+    // A check that needs the right says so.
+    let (code, checks) = doctor(&deployment);
+    let denied = checks.as_array().unwrap().iter().any(|check| {
+        check["found"]
+            .as_str()
+            .unwrap()
+            .contains("permission denied for table replicas")
+            && check["next"].as_str().unwrap().contains("partner-api migrate --roles")
+    });
+    assert!(code == 1 && denied, "{checks}");
     // Creating the roles again repairs the rights.
     deployment.user = deployment.config.get_user().unwrap().to_owned();
     assert_eq!(deployment.run(&["migrate", "--roles"]).code, 0);
@@ -339,7 +356,52 @@ type Broken = (
 );
 
 const NONE: &str = "";
-const BROKEN: [Broken; 17] = [
+const BROKEN: [Broken; 22] = [
+    (
+        "INSERT INTO replicas (id, host, address, environment, version, master_keys, connections)
+         SELECT gen_random_uuid(), 'one', '10.0.0.1:8080', 'test', '1.4.0', '{}', n FROM unnest(ARRAY[27, 100000]) n",
+        "DELETE FROM replicas",
+        NONE,
+        "connections",
+        "failed",
+        ["replicas: 2, together with up to 100027 connections", "--pool-size"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_READ_DATABASE_URL=\"$PARTNER_API_DATABASE_URL\" PARTNER_API_POOL_SIZE=1000",
+        "read connections",
+        "failed",
+        ["replicas: 1, together with up to 1000 connections", "max_connections"],
+    ),
+    (
+        NONE,
+        NONE,
+        "PARTNER_API_READ_DATABASE_URL=postgresql://nobody@127.0.0.1:1/none",
+        "read connections",
+        "warning",
+        ["no standby responds", "read_database_url"],
+    ),
+    (
+        "UPDATE deployment SET environment = 'live';
+         INSERT INTO audit_log (occurred_at, actor, host, command, kind, subject, action)
+         VALUES (now() - interval '9 days', 'ops', 'db', 'backup verify', 'backup', 'a.dump', 'The backup a.dump can be restored.')",
+        "UPDATE deployment SET environment = 'test'",
+        "PARTNER_API_ENVIRONMENT=live",
+        "backup",
+        "warning",
+        ["last verified at", "partner-api backup verify"],
+    ),
+    (
+        "UPDATE pg_index SET indisvalid = false FROM pg_class c
+         WHERE c.oid = indexrelid AND c.oid = (SELECT max(inhrelid) FROM pg_inherits
+             WHERE inhparent = 'inspection_form_answer_history_pkey'::regclass)",
+        "UPDATE pg_index SET indisvalid = true WHERE NOT indisvalid",
+        NONE,
+        "schema",
+        "failed",
+        ["index inspection_form_answer_history_", "REINDEX INDEX inspection_form_answer_history_"],
+    ),
     (
         "ALTER DATABASE d SET default_transaction_read_only = on",
         "ALTER DATABASE d RESET default_transaction_read_only",
@@ -449,11 +511,8 @@ const BROKEN: [Broken; 17] = [
         ["1.3.0", "finish the upgrade"],
     ),
     (
-        "CREATE TABLE request_log_old PARTITION OF request_log
-             FOR VALUES FROM (date_trunc('day', now()) - interval '5 days') TO (date_trunc('day', now()) - interval '2 days');
-         INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route, key_id)
-         SELECT now() - interval '3 days', gen_random_uuid(), 1, 0, 200, '127.0.0.1', 'GET', '/', key_id FROM api_keys",
-        "DROP TABLE request_log_old",
+        "INSERT INTO rate_windows SELECT key_id, now() - interval '3 days', 1 FROM api_keys",
+        "DELETE FROM rate_windows",
         NONE,
         "partners",
         "warning",
@@ -528,7 +587,14 @@ async fn a_missing_synchronous_standby_and_a_failing_archive_are_failures() {
     let folder = tempfile::tempdir().unwrap();
     // As root, PostgreSQL runs as another user, who must be able to enter.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let settings = [("archive_mode", "on"), ("archive_command", "false")];
+    // Keepalives concern connections over TCP. The port is fixed, so each run has its own address.
+    let port = free_address().port();
+    let address = format!("127.{}.{}.1", port >> 8, port & 255);
+    let settings = [
+        ("archive_mode", "on"),
+        ("archive_command", "false"),
+        ("listen_addresses", &address),
+    ];
     let options = Options {
         durable: false,
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
@@ -542,6 +608,40 @@ async fn a_missing_synchronous_standby_and_a_failing_archive_are_failures() {
     assert_eq!(verdict(&checks, "archive").0, "warning", "{checks}");
 
     let client = cluster::connect(&deployment.config).await;
+    let allow = "DO $$ BEGIN
+        EXECUTE format('COPY (VALUES (''local all all trust''), (''host all all 127.0.0.0/8 trust'')) TO %L',
+            current_setting('hba_file'));
+        PERFORM pg_reload_conf(); END $$";
+    client.batch_execute(allow).await.unwrap();
+    let (user, database) = (
+        deployment.config.get_user().unwrap(),
+        deployment.config.get_dbname().unwrap(),
+    );
+    let url = format!("postgresql://{user}@{address}/{database}");
+    for (options, expected, part) in [
+        ("", "ok", "lost connections end in time"),
+        (
+            "?options=-c%20tcp_keepalives_idle%3D7200",
+            "warning",
+            "tcp_keepalives_idle is 7200 s instead of 30 s",
+        ),
+    ] {
+        let line = format!("PARTNER_API_DATABASE_URL='{url}{options}' partner-api doctor --json");
+        let checks = until(Duration::from_secs(30), async || {
+            let checks: Value = serde_json::from_str(&deployment.shell(&line).stdout).unwrap();
+            // PostgreSQL reads the file a moment after the request to do so.
+            let connects = checks
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|check| check["check"] == "session");
+            connects.then_some(checks)
+        })
+        .await;
+        let (verdict, message) = verdict(&checks, "session");
+        assert_eq!(verdict, expected, "{message}");
+        assert!(message.contains(part), "{message}");
+    }
     client
         .batch_execute("ALTER SYSTEM SET synchronous_standby_names = 'standby1'")
         .await

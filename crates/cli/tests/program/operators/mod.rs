@@ -10,8 +10,6 @@ mod failures;
 mod import;
 mod inspectors;
 mod keys;
-mod manual;
 mod program;
 mod read;
 mod recorded;
-mod secrets;

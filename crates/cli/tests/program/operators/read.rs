@@ -1,14 +1,20 @@
-//! Commands that only read.
+//! Commands that only read, shell completions, and manual pages.
 
 use std::fs;
+use std::process::Command;
 
 use chrono::{TimeDelta, Utc};
+use clap::CommandFactory as _;
 use partner_api_tests::cluster::{self, Database};
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::{ALPHA, Service};
 use serde_json::json;
 
 use super::program::Deployment;
+
+#[path = "../../../src/cli.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod cli;
 
 /// OPS-5
 #[tokio::test]
@@ -154,4 +160,77 @@ async fn a_report_is_shown_with_its_pdf_and_a_forged_file_is_detected() {
     deployment
         .run(&["report", "show", "IZM-2026-999999"])
         .failed(3, "no report");
+}
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_partner-api"))
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = program().arg("man").arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let page = fs::read_to_string(folder.path().join("partner-api-key-rotate.1")).unwrap();
+    assert!(page.contains("overlap"), "{page}");
+    let mut expected = vec!["partner-api.1".to_owned()];
+    names(&cli::Cli::command(), "partner-api", &mut expected);
+    for name in expected {
+        assert!(folder.path().join(&name).is_file(), "{name}");
+    }
+}
+
+fn names(command: &clap::Command, path: &str, into: &mut Vec<String>) {
+    for sub in command.get_subcommands() {
+        let path = format!("{path}-{}", sub.get_name());
+        into.push(format!("{path}.1"));
+        names(sub, &path, into);
+    }
+}
+
+#[test]
+fn every_group_of_commands_has_examples() {
+    for group in cli::Cli::command().get_subcommands() {
+        let help = group.clone().render_help().to_string();
+        assert!(help.contains("Example"), "{}", group.get_name());
+    }
+}
+
+#[test]
+fn bash_completes_the_commands() {
+    let script = program().args(["completions", "bash"]).output().unwrap();
+    assert!(script.status.success());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("completions");
+    fs::write(&path, &script.stdout).unwrap();
+    let script = format!(
+        ". {}; COMP_WORDS=(partner-api key ro) COMP_CWORD=2; _partner-api partner-api ro key; echo \"${{COMPREPLY[@]}}\"",
+        path.display()
+    );
+    let completed = Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert_eq!(
+        String::from_utf8(completed.stdout).unwrap().trim(),
+        "rotate",
+        "{:?}",
+        String::from_utf8(completed.stderr)
+    );
+}
+
+/// A search that the database stops ends with the remedy, and not with the database's code.
+#[tokio::test]
+async fn a_search_that_takes_too_long_says_how_to_narrow_it() {
+    let deployment = Deployment::new().await;
+    let mut client = cluster::connect(&deployment.config).await;
+    let holder = client.transaction().await.unwrap();
+    // The search waits for the table until the database stops it.
+    let lock = "LOCK TABLE request_log IN ACCESS EXCLUSIVE MODE";
+    holder.batch_execute(lock).await.unwrap();
+    let options = "&options=-c%20statement_timeout%3D3s%20-c%20lock_timeout%3D0";
+    let line = format!("PARTNER_API_DATABASE_URL=\"$PARTNER_API_DATABASE_URL{options}\" partner-api request list");
+    let ran = deployment.shell(&line);
+    ran.failed(
+        1,
+        "the search took too long; use a shorter --since, or name a --partner or a --key",
+    );
+    assert!(!ran.stderr.contains("57014"), "{}", ran.stderr);
 }

@@ -218,6 +218,9 @@ async fn follow(name: &str, url: Url) {
     let kinds = Regex::new(KINDS).unwrap();
     let mut names = Names::default();
     names.add(LISTEN, &port::free_address().to_string());
+    // The databases of a cluster are shared by the tests.
+    let restored = format!("{}_restored", deployment.config.get_dbname().unwrap());
+    names.add("partner_restored", &restored);
     let host = nix_name(&["uname", "-n"]);
     let user = nix_name(&["id", "-un"]);
 
@@ -259,6 +262,9 @@ async fn follow(name: &str, url: Url) {
             }
         }
     }
+    drop(shell);
+    let drop_restored = format!("DROP DATABASE IF EXISTS {restored}");
+    client.batch_execute(&drop_restored).await.unwrap();
     if std::env::var_os("RECORD").is_some() {
         if url == Url::Socket {
             fs::write(&path, recorded).unwrap();
@@ -312,4 +318,89 @@ async fn the_onboarding_page_shows_the_output_of_the_program() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_onboarding_page_works_over_tcp() {
     follow("docs/onboarding.md", Url::Tcp).await;
+}
+
+#[tokio::test]
+async fn the_onboarding_page_works_with_a_private_cluster() {
+    follow("docs/onboarding.md", Url::None).await;
+}
+
+/// Programs of the runbook and of the upgrade that need what a test does not have.
+const ELSEWHERE: [(&str, &str); 14] = [
+    ("systemctl", "systemd, and the service as a unit"),
+    ("journalctl", "systemd, and the service as a unit"),
+    ("patronictl", "the cluster of deploy/ha; script/failover runs it"),
+    ("etcdctl", "the cluster of deploy/ha; script/failover runs it"),
+    ("pgbackrest", "the cluster of deploy/ha; script/recovery runs it"),
+    ("deploy/ha/cluster", "the cluster of deploy/ha; script/recovery runs it"),
+    ("chronyc", "chrony, which sets the clock of the machine"),
+    ("curl", "the internal listener; script/deploy-check asks it"),
+    ("rsync", "a second machine"),
+    ("du", "a disk that is full"),
+    ("SELECT pg_terminate_backend(PID)", "a session to end"),
+    (
+        "SELECT pg_drop_replication_slot(NAME)",
+        "a replication slot; script/failover makes them",
+    ),
+    (
+        "partner-api migrate --roles",
+        "a database whose owner is no superuser: the_program_serves_with_a_user_of_the_servers_role",
+    ),
+    ("CREATE INDEX CONCURRENTLY", "a release that names an index"),
+];
+
+/// The commands of the runbook and of the page on upgrades, which are in code spans and indented blocks.
+#[tokio::test]
+async fn each_command_of_the_runbook_and_of_an_upgrade_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let mut deployment = Deployment::new().await;
+    let key = deployment.with_one_of_each();
+    deployment.user = deployment.config.get_user().unwrap().to_owned();
+    let restored = format!("{}_restored", deployment.config.get_dbname().unwrap());
+    let folder = deployment.folder.path().to_owned();
+    fs::create_dir_all(folder.join("data/files")).unwrap();
+    assert_eq!(deployment.shell("partner-api backup create FILE").code, 0);
+    fs::create_dir(folder.join("FOLDER")).unwrap();
+    let client = cluster::connect(&deployment.config).await;
+    let code = Regex::new("(?m)`([^`]+)`|^    ( *[^ |].*)$").unwrap();
+    let sql = Regex::new("^(SELECT|SHOW|VACUUM) ").unwrap();
+    let (mut ran, mut unknown) = (0, Vec::new());
+    for page in ["docs/runbook.md", "docs/upgrading.md"] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        for found in code.captures_iter(&text) {
+            let line = found.get(1).or(found.get(2)).unwrap().as_str().trim();
+            if ELSEWHERE.iter().any(|(start, _)| line.starts_with(start)) {
+                continue;
+            }
+            if sql.is_match(line) {
+                let statement = line.replace("NAME", "replicas");
+                let done = client.batch_execute(&statement).await;
+                done.unwrap_or_else(|error| panic!("{page}: {line}: {error:?}"));
+            } else if line.starts_with("partner-api ") {
+                let line = line
+                    .replace("KEY", &key)
+                    .replace("NAME", &restored)
+                    .replace("backup create FILE", "backup create SECOND")
+                    .replace("URL", "\"$PARTNER_API_DATABASE_URL\"");
+                let line = Regex::new("'postgresql:[^']*'")
+                    .unwrap()
+                    .replace(&line, "\"$$PARTNER_API_DATABASE_URL\"");
+                let done = deployment.shell(&line);
+                // The doctor reports that the tests' cluster does not flush its disk.
+                let expected = i32::from(line == "partner-api doctor");
+                assert_eq!(done.code, expected, "{page}: {line}: {done:?}");
+            } else {
+                // Code in a sentence may be a name; a block contains commands.
+                unknown.extend(found.get(2).map(|block| format!("{page}: {}", block.as_str())));
+                continue;
+            }
+            ran += 1;
+        }
+    }
+    assert!(unknown.is_empty(), "run these, or list why not: {unknown:#?}");
+    assert!(ran >= 15, "only {ran} commands were found");
+    client
+        .batch_execute(&format!("DROP DATABASE IF EXISTS {restored}"))
+        .await
+        .unwrap();
 }
