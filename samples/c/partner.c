@@ -539,6 +539,30 @@ static void append_utf8(struct text *text, unsigned long code)
     append(text, octets + 4 - count, count);
 }
 
+/* Returns a text in UTF-8 and without a byte-order mark, as the API requires. UTF-16 is recognized by its mark. */
+static struct text in_utf8(struct text file)
+{
+    const unsigned char *bytes = (const unsigned char *)file.bytes;
+    struct text result = {0};
+    append(&result, "", 0);
+    if (file.length >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3)) {
+        append(&result, file.bytes + 3, file.length - 3);
+        return result;
+    }
+    int is_little = file.length >= 2 && bytes[0] == 0xff && bytes[1] == 0xfe;
+    if (!is_little && !(file.length >= 2 && bytes[0] == 0xfe && bytes[1] == 0xff)) return file;
+    unsigned long first = 0; /* the first half of a character, or 0 */
+    for (size_t at = 2; at + 1 < file.length; at += 2) {
+        unsigned long unit = (unsigned long)bytes[at + is_little] << 8 | bytes[at + !is_little];
+        if (unit >= 0xd800 && unit < 0xdc00) first = unit;
+        else if (first) {
+            append_utf8(&result, 0x10000 + ((first - 0xd800) << 10) + (unit - 0xdc00));
+            first = 0;
+        } else append_utf8(&result, unit);
+    }
+    return result;
+}
+
 /* Reads the JSON text or number at `at`, and returns what follows. */
 static const char *read_scalar(const char *at, struct text *result)
 {
@@ -562,6 +586,25 @@ static const char *read_scalar(const char *at, struct text *result)
         } else append(result, (escape = strchr("b\bf\fn\nr\rt\t", *at)) ? escape + 1 : at, 1);
     }
     return *at ? at + 1 : at;
+}
+
+/* Prints the points of a measurement that were not written to the report. */
+static void print_skipped_points(const char *body)
+{
+    const char *at = strstr(body, "\"skipped_points\""), *end = at ? strchr(at, ']') : NULL;
+    struct text code = {0}, reason = {0};
+    for (at = end ? strchr(at, '[') : NULL; at && at < end;) {
+        if (*at == '}') fprintf(stderr, "not written: %s (%s)\n", code.bytes ? code.bytes : "", reason.bytes ? reason.bytes : "");
+        if (*at != '"') {
+            at++;
+            continue;
+        }
+        struct text name = {0}, value = {0};
+        at = read_scalar(at, &name);
+        at = read_scalar(at + strspn(at, " \t\r\n:"), &value);
+        if (!strcmp(name.bytes, "code")) code = value;
+        if (!strcmp(name.bytes, "reason")) reason = value;
+    }
 }
 
 static struct text from_base64(struct text encoded)
@@ -684,12 +727,13 @@ int main(int count, char **given)
                         "--check signing-vectors.json\n");
         return 2;
     }
-    if (count == 4) body = read_file(argument[3]);
+    if (count == 4) body = in_utf8(read_file(argument[3]));
     struct partner partner = partner_from_environment();
     struct response response = partner_send(&partner, argument[1], argument[2], body.bytes, body.length);
     if (response.status == 0) return 2;
     fprintf(stderr, "HTTP/1.1 %d\nX-Request-Id: %s\n", response.status, response.request_id);
     fwrite(response.body.bytes, 1, response.body.length, stdout);
+    print_skipped_points(response.body.bytes);
     if (response.is_mismatch) {
         fprintf(stderr, "not recorded: this external_id was already used for another measurement; send it with a new one\n");
         return 1;

@@ -287,6 +287,15 @@ public sealed class Partner
         return lists;
     }
 
+    /// <summary>Returns the points of a measurement that were not written to the report, such as SLIP_FRONT (no_status).</summary>
+    public static IEnumerable<string> SkippedPoints(string body)
+    {
+        var list = Regex.Match(body, @"""skipped_points""\s*:\s*\[([^]]*)\]").Groups[1].Value;
+        Func<Match, string, string> member = (point, name) =>
+            Regex.Match(point.Value, "\"" + name + @"""\s*:\s*""([^""]*)""").Groups[1].Value;
+        return Regex.Matches(list, @"\{[^}]*\}").Cast<Match>().Select(point => $"{member(point, "code")} ({member(point, "reason")})");
+    }
+
     public static int Main(string[] arguments)
     {
         try
@@ -304,6 +313,7 @@ public sealed class Partner
             var response = FromEnvironment().Send(arguments[0], arguments[1], body.ToArray(), Console.Error.WriteLine);
             Console.Error.WriteLine($"HTTP/1.1 {response.Status} {response.Reason}\nX-Request-Id: {response.RequestId ?? "-"}");
             using (var output = Console.OpenStandardOutput()) output.Write(response.Body, 0, response.Body.Length);
+            foreach (var point in SkippedPoints(response.Text)) Console.Error.WriteLine("not written: " + point);
             if (response.IsPayloadMismatch)
             {
                 Console.Error.WriteLine("not recorded: this external_id was already used for another measurement; send it with a new one");

@@ -172,12 +172,25 @@ send() { # METHOD TARGET BODY-FILE
   IFS= read -r problem <"$scratch/headers"
   printf '%s\nX-Request-Id: %s\n' "${problem%$'\r'}" "${REPLY:--}" >&2
   cat "$scratch/response"
+  skipped_points
   response_header '[Xx]-[Ii]dempotency-[Pp]ayload-[Mm]ismatch'
   if [[ $REPLY == true ]]; then
     echo "not recorded: this external_id was already used for another measurement; send it with a new one" >&2
     return 1
   fi
   [[ $status == 2?? ]]
+}
+
+# Prints the points of a measurement that were not written to the report.
+skipped_points() {
+  local list point code reason
+  list=$(grep -oE '"skipped_points" *: *\[[^]]*\]' "$scratch/response") || return 0
+  while [[ $list =~ \{([^}]*)\}(.*) ]]; do
+    point=${BASH_REMATCH[1]} list=${BASH_REMATCH[2]} code='' reason=''
+    [[ $point =~ \"code\"\ *:\ *\"([^\"]*)\" ]] && code=${BASH_REMATCH[1]}
+    [[ $point =~ \"reason\"\ *:\ *\"([^\"]*)\" ]] && reason=${BASH_REMATCH[1]}
+    echo "not written: $code ($reason)" >&2
+  done
 }
 
 # Checks the functions above with signing-vectors.json and prints each vector that does not match.

@@ -271,6 +271,22 @@ func check(path string) (int, error) {
 	return 0, nil
 }
 
+// SkippedPoints returns the points of a measurement that were not written to the report, such as `SLIP_FRONT (no_status)`.
+func (response *Response) SkippedPoints() (points []string) {
+	var measurement struct {
+		Data struct {
+			SkippedPoints []struct{ Code, Reason string } `json:"skipped_points"`
+		}
+	}
+	if json.Unmarshal(response.Body, &measurement) != nil {
+		return nil // another response, such as a list or a PDF
+	}
+	for _, point := range measurement.Data.SkippedPoints {
+		points = append(points, fmt.Sprintf("%s (%s)", point.Code, point.Reason))
+	}
+	return points
+}
+
 func run(arguments []string) (int, error) {
 	if len(arguments) == 2 && arguments[0] == "--check" {
 		return check(arguments[1])
@@ -301,6 +317,9 @@ func run(arguments []string) (int, error) {
 	requestID := response.Header.Get("X-Request-Id")
 	fmt.Fprintf(os.Stderr, "HTTP/1.1 %d %s\nX-Request-Id: %s\n", response.Status, response.Reason, requestID)
 	os.Stdout.Write(response.Body)
+	for _, point := range response.SkippedPoints() {
+		fmt.Fprintln(os.Stderr, "not written:", point)
+	}
 	if response.Header.Get("X-Idempotency-Payload-Mismatch") == "true" {
 		return 1, errors.New("not recorded: this external_id was already used for another measurement; send it with a new one")
 	}

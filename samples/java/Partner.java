@@ -282,6 +282,20 @@ public final class Partner {
         });
     }
 
+    /** Returns the points of a measurement that were not written to the report, such as {@code SLIP_FRONT (no_status)}. */
+    public static List<String> skippedPoints(byte[] body) {
+        var list = Pattern.compile("\"skipped_points\"\\s*:\\s*\\[([^]]*)]").matcher(new String(body, StandardCharsets.UTF_8));
+        if (!list.find()) return List.of();
+        return Pattern.compile("\\{[^}]*}").matcher(list.group(1)).results()
+            .map(point -> member(point.group(), "code") + " (" + member(point.group(), "reason") + ")")
+            .collect(Collectors.toList());
+    }
+
+    private static String member(String object, String name) {
+        var member = Pattern.compile("\"" + name + "\"\\s*:\\s*\"([^\"]*)\"").matcher(object);
+        return member.find() ? member.group(1) : "?";
+    }
+
     public static void main(String[] arguments) throws InterruptedException {
         int code = 2;
         try {
@@ -298,6 +312,7 @@ public final class Partner {
                     response.headers().firstValue("X-Request-Id").orElse("-"));
                 System.out.write(response.body());
                 System.out.flush();
+                skippedPoints(response.body()).forEach(point -> System.err.println("not written: " + point));
                 code = response.statusCode() / 100 == 2 ? 0 : 1;
                 if (response.headers().firstValue("X-Idempotency-Payload-Mismatch").orElse("").equals("true")) {
                     System.err.println("not recorded: this external_id was already used for another measurement; send it with a new one");

@@ -148,6 +148,11 @@ export class Partner {
   }
 }
 
+/** Returns the points of a measurement that were not written to the report: their `code`, `reason` and perhaps `hint`. */
+export function skippedPoints({ body }) {
+  return body.includes('"skipped_points"') ? JSON.parse(body).data.skipped_points : [];
+}
+
 /** Checks the functions above with signing-vectors.json and prints each vector that does not match. */
 function check(path) {
   const octets = (vector, field) =>
@@ -197,6 +202,7 @@ async function main([method, target, bodyFile, ...others]) {
   const { status, reason, headers } = response;
   console.error(`HTTP/1.1 ${status} ${reason}\nX-Request-Id: ${headers["x-request-id"] ?? "-"}`);
   process.stdout.write(response.body);
+  for (const { code, reason } of skippedPoints(response)) console.error(`not written: ${code} (${reason})`);
   if (headers["x-idempotency-payload-mismatch"] === "true") {
     console.error("not recorded: this external_id was already used for another measurement; send it with a new one");
     return 1;

@@ -207,6 +207,12 @@ function check(string $path): int
     return $failures > 0 ? 1 : 0;
 }
 
+/** Returns the points of a measurement that were not written to the report: their `code`, `reason` and perhaps `hint`. */
+function skipped_points(string $body): array
+{
+    return str_contains($body, '"skipped_points"') ? json_decode($body, true, 512, JSON_THROW_ON_ERROR)['data']['skipped_points'] : [];
+}
+
 function main(array $arguments): int
 {
     if (count($arguments) === 2 && $arguments[0] === '--check') {
@@ -229,6 +235,9 @@ function main(array $arguments): int
     $request_id = $response->headers['x-request-id'] ?? '-';
     fwrite(STDERR, "HTTP/1.1 $response->status $response->reason\nX-Request-Id: $request_id\n");
     echo $response->body;
+    foreach (skipped_points($response->body) as $point) {
+        fwrite(STDERR, "not written: $point[code] ($point[reason])\n");
+    }
     if (($response->headers['x-idempotency-payload-mismatch'] ?? '') === 'true') {
         fwrite(STDERR, "not recorded: this external_id was already used for another measurement; send it with a new one\n");
         return 1;

@@ -201,6 +201,11 @@ function Invoke-PartnerCommandLine([string[]]$Arguments) {
     $output = [Console]::OpenStandardOutput()
     $output.Write($response.Body, 0, $response.Body.Length)
     $output.Flush()
+    if ($response.Text.Contains('"skipped_points"')) {
+        foreach ($point in ($response.Text | ConvertFrom-Json).data.skipped_points) {
+            [Console]::Error.WriteLine("not written: $($point.code) ($($point.reason))")
+        }
+    }
     if ($response.IsMismatch) {
         $message = 'not recorded: this external_id was already used for another measurement; send it with a new one'
         [Console]::Error.WriteLine($message)

@@ -70,6 +70,10 @@ class Response:
     def json(self):
         return json.loads(self.body)
 
+    def skipped_points(self):
+        """Returns the points of a measurement that were not written to the report: their `code`, `reason` and perhaps `hint`."""
+        return self.json()["data"]["skipped_points"] if b'"skipped_points"' in self.body else []
+
 
 class Partner:
     """A client with a key of the partner API. `base_url` is a scheme and a host, as in http://127.0.0.1:8080."""
@@ -198,6 +202,8 @@ def main(arguments):
     request_id = response.headers.get("X-Request-Id", "-")
     print(f"HTTP/1.1 {response.status} {response.reason}\nX-Request-Id: {request_id}", file=sys.stderr)
     sys.stdout.buffer.write(response.body)
+    for point in response.skipped_points():
+        print(f"not written: {point['code']} ({point['reason']})", file=sys.stderr)
     if response.headers.get("X-Idempotency-Payload-Mismatch") == "true":
         print("not recorded: this external_id was already used for another measurement; send it with a new one", file=sys.stderr)
         return 1

@@ -19,6 +19,9 @@ with Partner(*key) as partner:
         sys.exit(2)
 print(response.status_code, file=sys.stderr)
 sys.stdout.buffer.write(response.content)
+if b'"skipped_points"' in response.content:
+    for point in response.json()["data"]["skipped_points"]:
+        print(f"not written: {point['code']} ({point['reason']})", file=sys.stderr)
 if response.headers.get("X-Idempotency-Payload-Mismatch") == "true":
     sys.exit("not recorded: this external_id was already used for another measurement; send it with a new one")
 sys.exit(0 if response.is_success else 1)

@@ -12,7 +12,15 @@ from decimal import Decimal
 from typing import Any
 
 import httpx
-from partner_api_client import AsyncPartner, BranchFilter, InspectionFilter, MeasurementRequest, Partner, PartnerError
+from partner_api_client import (
+    AsyncPartner,
+    BranchFilter,
+    InspectionFilter,
+    MeasurementRequest,
+    Partner,
+    PartnerError,
+    PayloadMismatchError,
+)
 from partner_api_client.signing import canonical_query, canonical_string, sign
 
 SPEC = pathlib.Path(os.environ["SPEC"])
@@ -102,6 +110,16 @@ class Sandbox(unittest.TestCase):
         self.assertEqual((first.idempotent_replay, second.idempotent_replay), (False, True))
         self.assertEqual(first.measurement_id, second.measurement_id)
         self.assertIsNone(second.payload_mismatch)
+
+    def test_a_measurement_with_the_external_id_of_another_one_is_raised_with_the_recorded_measurement(self) -> None:
+        package = measurement(BRAKE_FRONT_LEFT=Decimal("2.85"))
+        first = self.partner.submit_measurement(package).data
+        other = package.model_copy(update={"measurements": {"BRAKE_FRONT_LEFT": Decimal("2.86")}})
+        with self.assertRaisesRegex(PayloadMismatchError, "submit it with a new external_id") as raised:
+            self.partner.submit_measurement(other)
+        self.assertIsInstance(raised.exception, PartnerError)
+        self.assertEqual((raised.exception.status, raised.exception.error), (200, None))
+        self.assertEqual(raised.exception.recorded.measurement_id, first.measurement_id)
 
     def test_a_value_is_sent_with_all_its_decimals(self) -> None:
         sent: list[bytes] = []

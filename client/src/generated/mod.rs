@@ -1333,6 +1333,11 @@ created; check the device's clock. Further reasons may be added: treat an unknow
     pub struct SkippedPoint {
         ///Code of the point, as sent.
         pub code: ::std::string::String,
+        /**How to correct the point, for people who develop or install a device. Present if the service knows a remedy,
+for example if a code that is an `unknown_point` resembles a documented one. The wording may change.
+*/
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub hint: ::std::option::Option<::std::string::String>,
         pub reason: SkipReason,
     }
     impl SkippedPoint {
@@ -4067,12 +4072,17 @@ null; `***` if hidden.
         #[derive(Clone, Debug)]
         pub struct SkippedPoint {
             code: ::std::result::Result<::std::string::String, ::std::string::String>,
+            hint: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
             reason: ::std::result::Result<super::SkipReason, ::std::string::String>,
         }
         impl ::std::default::Default for SkippedPoint {
             fn default() -> Self {
                 Self {
                     code: Err("no value supplied for code".to_string()),
+                    hint: Ok(Default::default()),
                     reason: Err("no value supplied for reason".to_string()),
                 }
             }
@@ -4087,6 +4097,18 @@ null; `***` if hidden.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for code: {e}")
+                    });
+                self
+            }
+            pub fn hint<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.hint = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for hint: {e}")
                     });
                 self
             }
@@ -4110,6 +4132,7 @@ null; `***` if hidden.
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
                     code: value.code?,
+                    hint: value.hint?,
                     reason: value.reason?,
                 })
             }
@@ -4118,6 +4141,7 @@ null; `***` if hidden.
             fn from(value: super::SkippedPoint) -> Self {
                 Self {
                     code: Ok(value.code),
+                    hint: Ok(value.hint),
                     reason: Ok(value.reason),
                 }
             }
@@ -4741,7 +4765,7 @@ until then. A major version is served for at least twelve months after its succe
 - 1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
 - 1.3.0 (2026-11): `updated_at` with its filters, filters by `report_number` and `vin`, `ETag`, `field` and
   `details` of an error, and the other additions that `CHANGELOG.md` lists.
-- 1.4.0 (2026-11): the reason `stale` for a skipped point.
+- 1.4.0 (2026-11): the reason `stale` and the `hint` of a skipped point.
 
 
 Version: 1.4.0*/
@@ -5093,7 +5117,8 @@ same ID. Use IDs of the form `<branch>-<device>-<uuid>`, such as
 may use as well.
 
 **Points.** You do not have to send every code; the inspector fills in the others by hand. A code that is not in
-the report's template is not an error: it is returned in `skipped_points`.
+the report's template is not an error: it is returned in `skipped_points`, with a `hint` if it resembles one of
+these codes.
 
 | Code | Meaning | Unit | Range |
 |---|---|---|---|

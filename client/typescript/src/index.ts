@@ -32,6 +32,7 @@ export type Partner = Client<paths>;
 
 export type Inspection = components["schemas"]["Inspection"];
 export type InspectionListItem = components["schemas"]["InspectionListItem"];
+export type Measurement = components["schemas"]["Measurement"];
 export type MeasurementRequest = components["schemas"]["MeasurementRequest"];
 /** The filters of the list of reports. */
 export type InspectionFilter = NonNullable<paths["/api/v1/partner/inspections"]["get"]["parameters"]["query"]>;
@@ -52,15 +53,42 @@ export class PartnerError extends Error {
   }
 }
 
+/**
+ * A measurement that was not recorded, because its `external_id` was already used for another measurement. Usually two devices use
+ * the same numbers. To have this measurement recorded, submit it with a new `external_id`.
+ */
+export class PayloadMismatchError extends PartnerError {
+  constructor(
+    response: Response,
+    /** The recorded measurement, with which the service responded. */
+    readonly recorded: Measurement,
+  ) {
+    super(response, undefined);
+    this.name = "PayloadMismatchError";
+    this.message =
+      "the measurement was not recorded, because its external_id was already used for another measurement " +
+      `(${recorded.measurement_id}); submit it with a new external_id`;
+  }
+}
+
 /** A client whose requests are signed with `key` and retried. It sends nothing yet. */
 export function connect(key: Key): Partner {
   return createClient<paths>({ baseUrl: key.baseUrl, fetch: signedFetch(key) });
 }
 
-/** Returns the data of a call's response. Throws a `PartnerError` if the service rejected the request. */
+/**
+ * Returns the data of a call's response. Throws a `PartnerError` if the service rejected the request, and a `PayloadMismatchError` if
+ * the `external_id` of a measurement was already used for another one.
+ */
 export async function unwrap<Data>(call: Promise<{ data?: Data; error?: unknown; response: Response }>): Promise<Data> {
   const { data, error, response } = await call;
-  if (data !== undefined) return data;
+  if (data !== undefined) {
+    // Only a response to a measurement has this header.
+    if (response.headers.get("X-Idempotency-Payload-Mismatch") === "true") {
+      throw new PayloadMismatchError(response, (data as { data: Measurement }).data);
+    }
+    return data;
+  }
   throw new PartnerError(response, (error as Partial<components["schemas"]["Error"]> | undefined)?.error);
 }
 

@@ -10,7 +10,10 @@ const content = body && { body: readFileSync(0), headers: { "Content-Type": "app
 try {
   const response = await signedFetch({ baseUrl, keyId, secret })(new Request(baseUrl + target, { method, ...content }));
   console.error(response.status);
-  process.stdout.write(await response.text());
+  const text = await response.text();
+  process.stdout.write(text);
+  const points = text.includes('"skipped_points"') ? JSON.parse(text).data.skipped_points : [];
+  for (const { code, reason } of points) console.error(`not written: ${code} (${reason})`);
   const isMismatch = response.headers.get("x-idempotency-payload-mismatch") === "true";
   if (isMismatch) {
     console.error("not recorded: this external_id was already used for another measurement; send it with a new one");

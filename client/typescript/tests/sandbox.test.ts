@@ -14,6 +14,7 @@ import {
   type Key,
   type MeasurementRequest,
   PartnerError,
+  PayloadMismatchError,
   sign,
 } from "partner-api-client";
 
@@ -117,6 +118,21 @@ test("a measurement that is submitted twice is recorded once", async () => {
   assert.deepEqual([first.idempotent_replay, second.idempotent_replay], [false, true]);
   assert.equal(first.measurement_id, second.measurement_id);
   assert.equal(second.payload_mismatch, undefined);
+});
+
+test("a measurement with the external_id of another one is thrown, with the recorded measurement", async () => {
+  const body = measurement();
+  const submit = (value: number) =>
+    unwrap(
+      partner.POST("/api/v1/partner/test-line/measurements", { body: { ...body, measurements: { BRAKE_FRONT_LEFT: value } } }),
+    );
+  const first = (await submit(2.85)).data;
+  await assert.rejects(submit(2.86), (error: unknown) => {
+    assert.ok(error instanceof PayloadMismatchError && error instanceof PartnerError);
+    assert.equal(error.response.status, 200);
+    assert.equal(error.recorded.measurement_id, first.measurement_id);
+    return error.message.includes("submit it with a new external_id");
+  });
 });
 
 test("a PDF is read as bytes", async () => {

@@ -208,7 +208,8 @@ pub trait Api {
     /// may use as well.
     ///
     /// **Points.** You do not have to send every code; the inspector fills in the others by hand. A code that is not in
-    /// the report's template is not an error: it is returned in `skipped_points`.
+    /// the report's template is not an error: it is returned in `skipped_points`, with a `hint` if it resembles one of
+    /// these codes.
     ///
     /// | Code | Meaning | Unit | Range |
     /// |---|---|---|---|

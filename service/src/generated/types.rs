@@ -1033,6 +1033,10 @@ pub struct SkippedPoint {
     /// Code of the point, as sent.
     pub code: String,
     pub reason: SkipReason,
+    /// How to correct the point, for people who develop or install a device. Present if the service knows a remedy,
+    /// for example if a code that is an `unknown_point` resembles a documented one. The wording may change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 impl JsonSchema for SkippedPoint {
     fn schema_name() -> String {
@@ -1041,7 +1045,7 @@ impl JsonSchema for SkippedPoint {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<SkipReason>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A point that was not written to the report.\",\"required\":[\"code\",\"reason\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"Code of the point, as sent.\",\"example\":\"SLIP_FRONT\"},\"reason\":{\"$ref\":\"#/components/schemas/SkipReason\"}}}",
+            "{\"type\":\"object\",\"description\":\"A point that was not written to the report.\",\"required\":[\"code\",\"reason\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"Code of the point, as sent.\",\"example\":\"SLIP_FRONT\"},\"reason\":{\"$ref\":\"#/components/schemas/SkipReason\"},\"hint\":{\"type\":\"string\",\"description\":\"How to correct the point, for people who develop or install a device. Present if the service knows a remedy,\\nfor example if a code that is an `unknown_point` resembles a documented one. The wording may change.\\n\",\"example\":\"did you mean BRAKE_FRONT_LEFT?\"}}}",
         )
     }
 }

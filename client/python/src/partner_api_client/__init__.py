@@ -7,9 +7,18 @@ The models are generated from the API's OpenAPI document.
 from . import models
 from .async_client import AsyncPartner
 from .client import Partner
-from .errors import PartnerError
+from .errors import PartnerError, PayloadMismatchError
 from .models import ListBranchesParametersQuery as BranchFilter
 from .models import ListInspectionsParametersQuery as InspectionFilter
 from .models import MeasurementRequest
 
-__all__ = ["AsyncPartner", "BranchFilter", "InspectionFilter", "MeasurementRequest", "Partner", "PartnerError", "models"]
+__all__ = [
+    "AsyncPartner",
+    "BranchFilter",
+    "InspectionFilter",
+    "MeasurementRequest",
+    "Partner",
+    "PartnerError",
+    "PayloadMismatchError",
+    "models",
+]

@@ -17,7 +17,7 @@ import simplejson
 from pydantic import BaseModel
 
 from . import models
-from .errors import PartnerError
+from .errors import PartnerError, PayloadMismatchError
 from .retries import is_repeatable, pause_after
 from .signing import signed_headers
 
@@ -138,13 +138,16 @@ class AsyncPartner:
     async def submit_measurement(self, package: models.MeasurementRequest) -> models.MeasurementResponse:
         """Submits a package of measurements.
 
-        With an `external_id` the package is recorded once, however often it is submitted.
+        With an `external_id` the package is recorded once, however often it is submitted. Raises `PayloadMismatchError` if the
+        `external_id` was already used for another package.
         """
         members = package.model_dump(exclude_none=True)
         body = simplejson.dumps(members, use_decimal=True, ensure_ascii=False, default=lambda time: time.isoformat())
-        return _parsed(
-            models.MeasurementResponse, await self.send("POST", "/api/v1/partner/test-line/measurements", body=body.encode())
-        )
+        response = await self.send("POST", "/api/v1/partner/test-line/measurements", body=body.encode())
+        measurement = _parsed(models.MeasurementResponse, response)
+        if measurement.data.payload_mismatch:
+            raise PayloadMismatchError(response, measurement.data)
+        return measurement
 
 
 def _segment(value: UUID | str) -> str:

@@ -1,4 +1,4 @@
-"""The exception for a request that the service rejected."""
+"""The exceptions for requests that the service rejected, and for measurements that it did not record."""
 
 import httpx
 
@@ -21,3 +21,21 @@ class PartnerError(Exception):
             super().__init__(f"{self.status} {response.reason_phrase}")
         else:
             super().__init__(f"{self.status} {self.error.code}: {self.error.message} (request {self.error.request_id})")
+
+
+class PayloadMismatchError(PartnerError):
+    """A measurement that was not recorded, because its `external_id` was already used for another measurement.
+
+    The service responds with 200 and the recorded measurement, which is `recorded`. Usually two devices use the same numbers. To have
+    this measurement recorded, submit it with a new `external_id`.
+    """
+
+    def __init__(self, response: httpx.Response, recorded: models.Measurement) -> None:
+        super().__init__(response)
+        self.recorded = recorded
+
+    def __str__(self) -> str:
+        return (
+            "the measurement was not recorded, because its external_id was already used for another measurement "
+            f"({self.recorded.measurement_id}); submit it with a new external_id"
+        )

@@ -18,6 +18,8 @@ const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
 const SENDING_TOLERANCE: u64 = 5;
 /// The part of a `Retry-After` that a program may lack because of the resolution of its timer.
 const TIMER_TOLERANCE: Duration = Duration::from_millis(50);
+/// The shortest pause before a retry if the response names none.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// A request of the program.
 #[derive(Clone, Debug)]
@@ -172,17 +174,14 @@ pub(super) fn grade(
     }
     checks.extend(waits(attempts));
     checks.push(end(attempts, last));
-    let skipped = last.skipped();
-    if !skipped.is_empty() {
-        let missing: Vec<_> = skipped.iter().filter(|code| !evidence.text.contains(**code)).collect();
-        let found = match missing.is_empty() {
-            true => format!("it reports {}", skipped.join(", ")),
-            false => format!("it does not report {}", skipped.join(", ")),
-        };
-        checks.push(Check::new("reports skipped points", missing.is_empty(), found));
-    }
-    if step.id_is_taken {
+    if !last.skipped().is_empty() {
+        checks.push(skipped(last, evidence));
+    } else if step.id_is_taken {
         checks.push(mismatch(last, evidence));
+    } else if let (Some(200..300), Some(code)) = (last.status(), evidence.exit) {
+        // Otherwise an exit code other than 0 would not show that the program noticed a problem.
+        let found = format!("its exit code is {code}");
+        checks.push(Check::new("exits with 0 after a success", code == 0, found));
     }
     checks
 }
@@ -276,13 +275,18 @@ fn query(decoded: &str, sent: &str) -> [Check; 2] {
     ]
 }
 
-/// Checks the time after each response that names one.
+/// Checks the time between each response and the retry.
 fn waits(attempts: &[Attempt]) -> Vec<Check> {
     let pairs = attempts.iter().zip(attempts.iter().skip(1));
     let timed = pairs.filter_map(|(attempt, next)| {
         let response = attempt.response.as_ref()?;
-        let wanted = Duration::from_secs(response.retry_after?);
         let waited = next.arrived.saturating_sub(response.at);
+        let Some(wanted) = response.retry_after.map(Duration::from_secs) else {
+            let found = format!("waited {:.1} s after: {}", waited.as_secs_f64(), attempt.outcome());
+            return attempt
+                .is_transient()
+                .then(|| Check::new("waits before each retry", waited >= SHORTEST_PAUSE, found));
+        };
         let check = match response.status? {
             429 => "waits for Retry-After after 429",
             503 => "waits for Retry-After after 503",
@@ -314,6 +318,44 @@ fn end(attempts: &[Attempt], last: &Attempt) -> Check {
     };
     let passed = matches!(last.status(), Some(200..300));
     Check::new(check, passed, outcomes.join(", then "))
+}
+
+fn skipped(last: &Attempt, evidence: &Evidence) -> Check {
+    const CHECK: &str = "reports skipped points";
+    let codes = last.skipped();
+    let body = last.response.as_ref().map(|response| &response.body);
+    let is_reported = |code: &&str| match (evidence.exit, body) {
+        (Some(0), Some(body)) => reports(&evidence.text, code, body),
+        (Some(_), _) => true,
+        (None, _) => evidence.text.contains(*code),
+    };
+    let missing: Vec<_> = codes.iter().copied().filter(|code| !is_reported(code)).collect();
+    let found = match (missing.as_slice(), evidence.exit) {
+        ([], Some(code)) if code != 0 => format!("its exit code is {code}"),
+        ([], _) => format!("it reports {}", codes.join(", ")),
+        (missing, None) => format!("it does not report {}", missing.join(", ")),
+        (missing, Some(_)) => format!(
+            "it does not report {}, or only as a part of the response, and its exit code is 0",
+            missing.join(", ")
+        ),
+    };
+    Check::new(CHECK, missing.is_empty(), found)
+}
+
+/// Returns whether a line of a program's output names a skipped point. The JSON of the response does not count, however it was
+/// formatted or quoted.
+fn reports(output: &str, code: &str, response: &Value) -> bool {
+    let plain = |text: &str| {
+        let kept = text.chars().filter(|c| !c.is_whitespace() && !"\"'\\".contains(*c));
+        kept.collect::<String>().to_lowercase()
+    };
+    let (code, response) = (plain(code), plain(&response.to_string()));
+    let member = format!("code:{code}");
+    output.lines().map(plain).any(|line| {
+        // A whole response, in any order of its members, or a line of a formatted one.
+        let is_response = line.contains("measurement_id:") || response.contains(line.trim_end_matches(','));
+        line.replace(&member, "").contains(&code) || (line.contains(&member) && !is_response)
+    })
 }
 
 fn mismatch(last: &Attempt, evidence: &Evidence) -> Check {
@@ -396,6 +438,15 @@ mod tests {
             ["uses a new timestamp for each request"]
         );
         assert_eq!(retried(2, 1002, "b", &package), ["waits for Retry-After after 503"]);
+        let after_drop = |at: u64| {
+            let mut dropped = answered(attempt(0, 1000, "a", &package), 503, None, Value::Null);
+            dropped.response = Some(Received::default());
+            let mut recorded = answered(attempt(0, 1000, "b", &package), 201, None, json!({}));
+            recorded.arrived = Duration::from_millis(at);
+            failed(&step, &[dropped, recorded], &Evidence::default())
+        };
+        assert_eq!(after_drop(100), [""; 0]);
+        assert_eq!(after_drop(99), ["waits before each retry"]);
         assert_eq!(retried(3, 1003, "b", &other), ["keeps the external_id at each retry"]);
         assert_eq!(
             retried(3, 1003, "b", &changed),
@@ -461,14 +512,13 @@ mod tests {
             graded(401, json!({}), Some(1), "", 2, &revoked),
             ["sends nothing after its key was rejected"]
         );
-        let skipped = json!({ "data": { "skipped_points": [{ "code": "SLIP_REAR", "reason": "no_status" }] } });
+        let valued = Step {
+            responses: vec!["code=201".to_owned()],
+            ..Step::default()
+        };
         assert_eq!(
-            graded(201, skipped.clone(), Some(0), "SLIP_REAR", 1, &Step::default()),
-            [""; 0]
-        );
-        assert_eq!(
-            graded(201, skipped, Some(0), "ok", 1, &Step::default()),
-            ["reports skipped points"]
+            graded(201, json!({}), Some(1), "", 1, &valued),
+            ["exits with 0 after a success"]
         );
         let taken = Step {
             id_is_taken: true,
@@ -487,5 +537,46 @@ mod tests {
             graded(200, json!({}), Some(1), "", 1, &taken),
             ["reports payload_mismatch"]
         );
+    }
+
+    #[test]
+    fn a_skipped_point_is_reported_by_an_exit_code_or_a_line_that_is_not_the_response() {
+        let package = json!({ "external_id": "A-1", "measurements": { "SLIP_REAR": 1.5 } });
+        let response = json!({ "data": {
+            "measurement_id": "M", "applied_points": ["SLIP_FRONT"],
+            "skipped_points": [{ "code": "SLIP_REAR", "reason": "no_status" }],
+        } });
+        let passes = |exit: Option<i32>, text: &str| {
+            let attempts = [answered(attempt(0, 1000, "a", &package), 201, None, response.clone())];
+            let text = text.to_owned();
+            failed(&Step::default(), &attempts, &Evidence { exit, text }).is_empty()
+        };
+        let (compact, formatted) = (response.to_string(), format!("{response:#}"));
+        for text in [
+            "SLIP_REAR",
+            "not written: SLIP_REAR (no_status)",
+            r#"{"level":"warning","code":"SLIP_REAR","reason":"no_status"}"#,
+            "measurement_id: M, skipped: SLIP_REAR",
+            &format!("{compact}\nskipped SLIP_REAR"),
+        ] {
+            assert!(passes(Some(0), text), "{text}");
+        }
+        for text in [
+            "",
+            "ok",
+            &compact,
+            &formatted,
+            &format!("INFO response={compact:?}"),
+            "[{'code': 'SLIP_REAR', 'reason': 'no_status'}]",
+            "{'data': {'skipped_points': [{'reason': 'no_status', 'code': 'SLIP_REAR'}], 'measurement_id': 'M'}}",
+            "  skipped_points: [ { code: 'SLIP_REAR', reason: 'no_status' } ]",
+            "skipped SLIP_FRONT",
+        ] {
+            assert!(!passes(Some(0), text), "{text}");
+            assert!(passes(Some(1), text), "{text}");
+        }
+        // What the user typed.
+        assert!(passes(None, "SLIP_REAR"));
+        assert!(!passes(None, "SLIP_FRONT"));
     }
 }

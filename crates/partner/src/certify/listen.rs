@@ -364,7 +364,7 @@ impl Program<'_> {
                 return Ok(Evidence::default());
             }
         };
-        let text = [output.stdout, output.stderr].concat();
+        let text = [output.stdout, output.stderr].join(&b'\n');
         Ok(Evidence {
             exit: output.status.code(),
             text: String::from_utf8_lossy(&text).into_owned(),

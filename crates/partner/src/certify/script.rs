@@ -90,7 +90,7 @@ impl Script {
         let Some(path) = path else {
             return toml::from_str(DEFAULT).map_err(|error| Failure::Failed(error.to_string()));
         };
-        let text = std::fs::read_to_string(path).map_err(Failure::of(path))?;
+        let text = crate::text::read(path).map_err(Failure::of(path))?;
         toml::from_str(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
     }
 }

@@ -10,6 +10,7 @@ use partner_api_client::{Call as _, Client, ClientInfo as _, Problem, RetryPolic
 use partner_api_terminal::output::{Output, Row};
 use serde::Serialize;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::file::{already_exists, download};
@@ -96,7 +97,7 @@ pub(crate) async fn download_photos(
     std::fs::create_dir_all(folder).map_err(Failure::of(folder))?;
     let mut photos = Vec::new();
     let ids: Vec<_> = listed.iter().map(|photo| photo.id).collect();
-    for (index, id) in ids.into_iter().enumerate() {
+    for id in ids {
         if listed.iter().any(|photo| photo.expires_at - Utc::now() < LINK_RESERVE) {
             listed = self::listed(client, report).await?;
         }
@@ -104,7 +105,7 @@ pub(crate) async fn download_photos(
         let Some(photo) = listed.iter().find(|photo| photo.id == id).cloned() else {
             continue;
         };
-        let file = folder.join(file_name(index, &photo));
+        let file = folder.join(file_name(&photo));
         fetch(client, &photo, &file).await?;
         photos.push(Photo {
             file: Some(file),
@@ -125,21 +126,32 @@ async fn listed(client: &Client, id: &str) -> Result<Vec<types::Photo>, Problem>
         .photos)
 }
 
-/// Returns a name such as `01-exterior-<id>.jpg`: in the report's order, and the same for every download.
-fn file_name(index: usize, photo: &types::Photo) -> String {
-    let kind: String = photo
-        .kind
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|character| character.to_ascii_lowercase())
-        .collect();
+/// Removes the photos of earlier downloads that are not `listed`, because they were deleted or hidden. Other files remain.
+pub(crate) fn remove_unlisted_photos(folder: &Path, listed: &[types::Photo]) -> Result<(), Failure> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(Failure::of(folder))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(Failure::of(folder))?.path();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let id = name.and_then(|name| Uuid::parse_str(name).ok());
+        if id.is_some_and(|id| listed.iter().all(|photo| photo.id != id)) {
+            std::fs::remove_file(&path).map_err(Failure::of(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a name such as `<id>.jpg`. It remains the same if the photo is moved or gets another kind.
+fn file_name(photo: &types::Photo) -> String {
     let extension = match photo.mime_type.as_str() {
         "image/jpeg" => "jpg",
         "image/png" => "png",
         "image/webp" => "webp",
         _ => "bin",
     };
-    format!("{:02}-{kind}-{}.{extension}", index + 1, photo.id)
+    format!("{}.{extension}", photo.id)
 }
 
 /// Downloads a photo by its link, which needs no signature, unless the file exists with the expected size.

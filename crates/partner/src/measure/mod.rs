@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use codegen_runtime::names::nearest;
 use partner_api_client::{Response, submit_raw, types};
 use partner_api_terminal::names::quoted;
 use partner_api_terminal::output::Output;
@@ -177,59 +176,11 @@ fn output(answer: &Response<types::MeasurementResponse>) -> Output {
     Output::facts(&**answer, &facts)
 }
 
-/// The codes that the document lists.
-const POINT_CODES: [&str; 14] = [
-    "DYNO_FACTORY_HP",
-    "DYNO_MEASURED_HP",
-    "SUSP_FRONT_LEFT",
-    "SUSP_FRONT_RIGHT",
-    "SUSP_REAR_LEFT",
-    "SUSP_REAR_RIGHT",
-    "BRAKE_FRONT_LEFT",
-    "BRAKE_FRONT_RIGHT",
-    "BRAKE_REAR_LEFT",
-    "BRAKE_REAR_RIGHT",
-    "HANDBRAKE_LEFT",
-    "HANDBRAKE_RIGHT",
-    "SLIP_FRONT",
-    "SLIP_REAR",
-];
-
-/// Lists the skipped points as `SLIP_FRONT (no_status)`, separated by commas. An unknown code is followed by a similar one. If
-/// points are stale, an explanation follows.
+/// Lists the skipped points as `SLIP_FRONT (no_status)`, separated by commas, with the service's hints.
 fn skipped(data: &types::Measurement) -> String {
-    let points = &data.skipped_points;
-    let mut text = points
-        .iter()
-        .map(|point| {
-            let near = nearest(&point.code, POINT_CODES.iter().copied())
-                .filter(|near| point.reason.as_str() == "unknown_point" && *near != point.code);
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            format!("{} ({}{hint})", point.code, point.reason)
-        })
-        .collect::<Vec<_>>()
-        .join(", ");
-    if points.iter().any(|point| point.reason.as_str() == "stale") {
-        text.push_str(
-            "; stale means that it was measured more than 24 hours before the report was created: check measured_at and the \
-             device's clock",
-        );
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_codes_are_those_of_the_document() {
-        let document = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/partner-api.yaml"));
-        let listed = |name: &&str| document.contains(&format!("            {name}: {{ minimum:"));
-        assert!(POINT_CODES.iter().all(listed));
-        let ranges = document
-            .lines()
-            .filter(|line| line.starts_with("            ") && line.contains(": { minimum:"));
-        assert_eq!(ranges.count(), POINT_CODES.len());
-    }
+    let points = data.skipped_points.iter().map(|point| {
+        let hint = point.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        format!("{} ({}{hint})", point.code, point.reason)
+    });
+    points.collect::<Vec<_>>().join(", ")
 }

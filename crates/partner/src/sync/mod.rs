@@ -28,7 +28,8 @@ copy contains each report once, in its latest known state. An interrupted run re
 rewritten when a run completes; until then the data is in a database beside it (FILE.sync).
 
 With --with, a run then fetches the named parts of each new or changed report: details, forms and the list of photos into the table \
-`parts` of the SQLite file, and the photos and PDFs into the folder FILE.files/REPORT. Each part is a request, so the first run can \
+`parts` of the SQLite file, and the photos and PDFs into the folder FILE.files/REPORT. A photo's file is named by its ID, and is removed \
+when the photo is hidden or deleted. Each part is a request, so the first run can \
 take hours: it prints the time first, and an interrupted run resumes with the parts that are missing.
 
 Examples:

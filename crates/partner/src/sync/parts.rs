@@ -4,6 +4,7 @@
 //! row, or if its report has changed since. Each row is committed when its part is complete, so an interrupted run loses at most one.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use chrono::Utc;
@@ -17,10 +18,13 @@ use serde_json::{Value, json};
 use super::store::Store;
 use crate::failure::Failure;
 use crate::file::{NewFile, receive};
-use crate::inspections::files::download_photos;
+use crate::inspections::files::{download_photos, remove_unlisted_photos};
 
 /// The number of consecutive parts that may fail before the run ends, because the failure probably does not concern the parts.
 const MAX_FAILURES: usize = 5;
+
+/// The name of a report's PDF in its folder.
+const PDF: &str = "report.pdf";
 
 /// A part of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -142,6 +146,7 @@ pub(super) async fn fetch(
                 (Some(json), limit)
             }
             Err(Failure::Problem(problem)) if problem.code() == Some(&Code::NotFound) => {
+                remove_files(wanted, folder)?;
                 fetched.missing += 1;
                 (None, None)
             }
@@ -184,6 +189,20 @@ fn is_own(failure: &Failure, part: Part) -> bool {
     }
 }
 
+/// Removes the files of a part that the service no longer has.
+fn remove_files(missing: &Pending, folder: &Path) -> Result<(), Failure> {
+    let folder = folder.join(&missing.report);
+    let path = folder.join(PDF);
+    match missing.part {
+        Part::Detail | Part::Forms => Ok(()),
+        Part::Photos => remove_unlisted_photos(&folder, &[]),
+        Part::Pdf => match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::of(&path)(error)),
+            _ => Ok(()),
+        },
+    }
+}
+
 /// Fetches a part and returns it as JSON, with the remaining quota.
 async fn one(client: &Client, wanted: &Pending, folder: &Path) -> Result<(Value, Option<RateLimit>), Failure> {
     let report = wanted.report.as_str();
@@ -201,6 +220,7 @@ async fn one(client: &Client, wanted: &Pending, folder: &Path) -> Result<(Value,
             let limit = response.rate_limit();
             let listed = response.into_inner().photos;
             let into = folder.join(report);
+            remove_unlisted_photos(&into, &listed)?;
             let photos = match listed.is_empty() {
                 true => Vec::new(),
                 false => download_photos(client, report, listed, &into).await?,
@@ -222,7 +242,7 @@ async fn one(client: &Client, wanted: &Pending, folder: &Path) -> Result<(Value,
             let (limit, request_id) = (response.rate_limit(), response.request_id().map(str::to_owned));
             let into = folder.join(report);
             fs::create_dir_all(&into).map_err(Failure::of(&into))?;
-            let path = into.join("report.pdf");
+            let path = into.join(PDF);
             let mut file = NewFile::replacing(&path)?;
             let stream =
                 futures::TryStreamExt::map_err(response.into_inner().into_inner(), |source| Problem::Transport {

@@ -204,6 +204,59 @@ async fn a_killed_run_resumes_where_it_stopped() {
 }
 
 #[tokio::test]
+async fn a_copy_of_photos_follows_their_order_and_removes_hidden_and_deleted_ones() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let [moved, hidden] = ["20102", "20101"].map(|number| format!("01974d22-0000-7f00-8000-0000000{number}"));
+    let synced = async |change: &str| {
+        service.db.batch_execute(change).await.unwrap();
+        program.json(&["sync", "reports.sqlite", "--with", "photos"]).await;
+        let folder = program.path("reports.files").join(inspections::PUBLISHED);
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort_unstable();
+        let database = rusqlite::Connection::open(program.path("reports.sqlite")).unwrap();
+        let json: String = database
+            .query_row(
+                "SELECT json FROM parts WHERE part = 'photos' AND report = ?1",
+                [inspections::PUBLISHED],
+                |row| row.get(0),
+            )
+            .unwrap();
+        let listed: Vec<Value> = serde_json::from_str(&json).unwrap();
+        let ids: Vec<_> = listed
+            .iter()
+            .map(|photo| photo["id"].as_str().unwrap().to_owned())
+            .collect();
+        (names, ids)
+    };
+    let (both, one) = (
+        vec![format!("{hidden}.jpg"), format!("{moved}.jpg")],
+        vec![format!("{moved}.jpg"), "notes.txt".to_owned()],
+    );
+    // The sizes in the fixture's rows differ from those of its objects.
+    let sizes = "UPDATE photos SET size_bytes = 22 WHERE object_key = 'photos/20101.jpg'; \
+                 UPDATE photos SET size_bytes = 18 WHERE object_key = 'photos/20102.jpg'";
+    let first = synced(sizes).await;
+    assert_eq!(first, (both.clone(), vec![moved.clone(), hidden.clone()]));
+    let reordered = synced(&format!(
+        "UPDATE photos SET position = 9, kind = 'DAMAGE' WHERE id = '{moved}'"
+    ))
+    .await;
+    assert_eq!(reordered, (both, vec![hidden.clone(), moved.clone()]));
+    // A file of the user remains.
+    let folder = program.path("reports.files").join(inspections::PUBLISHED);
+    fs::write(folder.join("notes.txt"), "mine").unwrap();
+    let without_hidden = synced(&format!(
+        "UPDATE photos SET show_in_report = false WHERE id = '{hidden}'"
+    ))
+    .await;
+    assert_eq!(without_hidden, (one, vec![moved.clone()]));
+    let without_deleted = synced(&format!("DELETE FROM photos WHERE id = '{moved}'")).await;
+    assert_eq!(without_deleted, (vec!["notes.txt".to_owned()], Vec::new()));
+}
+
+#[tokio::test]
 async fn a_full_copy_has_details_forms_photos_and_pdfs_and_resumes_with_the_missing_parts() {
     let service = Service::start().await;
     let program = Program::new(&service, &ALPHA);

@@ -1,5 +1,8 @@
 //! The real contracts, their versions, and changes that no rule covers.
 
+use std::collections::BTreeMap;
+
+use regex::Regex;
 use semver::Version;
 use serde_json::{Value, json};
 use spec_gates::Severity::{Addition, Breaking, Wording};
@@ -21,6 +24,29 @@ fn the_working_contract_can_be_released_with_its_version() {
     if let Err(objections) = verdict(&changes, &base.version, &working.version, &changelog) {
         panic!("{}", objections.join("\n"));
     }
+}
+
+/// SVC-4
+#[test]
+fn each_version_has_the_same_month_in_both_documents_and_none_is_in_the_future() {
+    let heading = Regex::new(r"(?m)^(?:##|-) (\d+\.\d+\.\d+) \((\d{4}-\d{2})\)").unwrap();
+    let months = |text: &str| -> BTreeMap<Version, String> {
+        let found = heading.captures_iter(text);
+        found
+            .map(|version| (version[1].parse().unwrap(), version[2].to_owned()))
+            .collect()
+    };
+    let changelog = months(&std::fs::read_to_string(root().join("CHANGELOG.md")).unwrap());
+    let mut contract = working();
+    let description = at(&mut contract, "/info/description").as_str().unwrap();
+    assert_eq!(changelog, months(description));
+    let mut dated: Vec<_> = changelog.into_values().collect();
+    assert!(dated.len() >= 5 && dated.is_sorted(), "{dated:?}");
+    let this_month = chrono::Utc::now().format("%Y-%m").to_string();
+    assert!(
+        dated.pop().unwrap() <= this_month,
+        "a version is dated after {this_month}"
+    );
 }
 
 #[test]

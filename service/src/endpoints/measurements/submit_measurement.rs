@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use codegen_runtime::names::nearest;
 use codegen_runtime::{ValidationError, ValidationErrors};
 use partner_api_domain::branch_code;
+use partner_api_domain::dyno::RATIO;
 use partner_api_domain::plate::Plate;
 use partner_api_signing::TIMESTAMP_TOLERANCE_SECONDS;
 use partner_api_store::measurements::{self, Package, Point, Replay, Skipped};
@@ -190,6 +192,7 @@ fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
     let points: Vec<SkippedPoint> = skipped
         .into_iter()
         .map(|Skipped { code, reason }| SkippedPoint {
+            hint: hint(&code, reason),
             code,
             reason: SkipReason(reason.as_str().to_owned()),
         })
@@ -197,9 +200,47 @@ fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
     (!points.is_empty()).then_some(points)
 }
 
+/// Returns the remedy for a skipped point (MEA-7).
+fn hint(code: &str, reason: measurements::SkipReason) -> Option<String> {
+    match reason {
+        measurements::SkipReason::UnknownPoint if code == RATIO => {
+            Some("do not send this point; the service computes it".to_owned())
+        }
+        measurements::SkipReason::UnknownPoint => {
+            let documented = MeasurementRequest::MEASUREMENTS_PLAUSIBLE_RANGES.iter();
+            let near = nearest(code, documented.map(|range| range.name)).filter(|near| *near != code)?;
+            Some(format!("did you mean {near}?"))
+        }
+        measurements::SkipReason::Stale => Some("check measured_at and the device's clock".to_owned()),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// MEA-7
+    #[test]
+    fn a_skipped_point_has_a_hint_if_there_is_a_remedy() {
+        use measurements::SkipReason::{NoStatus, Stale, UnknownPoint};
+        let table = [
+            ("BRAKE_FRONT_LEFF", UnknownPoint, Some("did you mean BRAKE_FRONT_LEFT?")),
+            // The organization's template lacks this point.
+            ("BRAKE_FRONT_LEFT", UnknownPoint, None),
+            ("WHEEL_ALIGNMENT", UnknownPoint, None),
+            (
+                "DYNO_RATIO",
+                UnknownPoint,
+                Some("do not send this point; the service computes it"),
+            ),
+            ("BRAKE_FRONT_LEFF", NoStatus, None),
+            ("SLIP_FRONT", Stale, Some("check measured_at and the device's clock")),
+        ];
+        for (code, reason, expected) in table {
+            assert_eq!(hint(code, reason).as_deref(), expected, "{code}");
+        }
+    }
 
     /// MEA-3
     #[test]

@@ -13,7 +13,7 @@ fn package(external_id: &str) -> String {
         "branch_code": "IZMIR-01", "plate": "35 OPN 205", "external_id": external_id, "device_serial": "BT-1",
         "measurements": {
             "BRAKE_FRONT_LEFT": 2.85, "BRAKE_FRONT_RIGHT": 2.1, "HANDBRAKE_LEFT": 1.5, "SLIP_FRONT": -7.5,
-            "DYNO_MEASURED_HP": 146.5, "SUSP_FRONT_LEFT": 70, "DYNO_RATIO": 99
+            "DYNO_MEASURED_HP": 146.5, "SUSP_FRONT_LEFT": 70, "DYNO_RATIO": 99, "BRAKE_FRONT_LEFF": 2.8
         }
     })
     .to_string()
