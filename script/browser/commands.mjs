@@ -247,11 +247,11 @@ test("the commands of the page Keeping in sync, and those of the program's chapt
   const key = { ...KEY, PARTNER_KEY_ID, PARTNER_SECRET };
   const cwd = folder();
   for (const commands of [takeOne("sync.html", "Keeping in sync"), takeOne("tools.html", "Code", "partner sync")]) {
-    // The sandbox renders PDFs in the background. Until it has rendered all, the command names those that are missing, and fails.
-    const printed = await run(`{ ${commands}\n} || echo incomplete`, cwd, key);
+    // The sandbox renders PDFs in the background. Until it has rendered all, the command names those that are missing, and may fail.
+    const printed = await run(`{ ${commands}\n} || true`, cwd, key);
     const missing = printed.match(/^(pdf of|error:).*/gm) ?? [];
     assert.deepEqual(missing.filter((line) => !line.includes("PDF is being rendered")), []);
-    assert.equal(printed.includes("incomplete"), missing.length > 0, printed);
+    assert.match(printed, /^reports\.sqlite: [1-9][0-9]* reports/m);
     assert.notEqual(readdirSync(join(cwd, "reports.files")).length, 0);
   }
 });
