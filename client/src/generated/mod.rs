@@ -5109,6 +5109,10 @@ An `external_id` belongs to the partner, not to a key, and is remembered forever
 with 4xx does not use it up. Of two simultaneous requests with the same `external_id`, one returns 201, and the
 other waits for it and returns 200.
 
+**State.** No operation reads a measurement. To learn later whether a pending measurement was applied, send the
+same package again with its `external_id`: the response has the current `status`, `applied_points` and
+`skipped_points`, and nothing is recorded twice.
+
 A replay whose body differs from the first one also returns 200, with the header
 `X-Idempotency-Payload-Mismatch: true` and `payload_mismatch` true in the body. The first package remains in
 effect, and the bytes of the other one are stored beside it. A mismatch means that two measurements have the

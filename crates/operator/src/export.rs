@@ -26,7 +26,8 @@ use crate::when;
 /// The examples in the help of the command.
 pub const EXAMPLES: &str = "\
 All files come from one snapshot of the database. Incomplete files never have their final name. Files contain personal data \
-and are readable only by their owner.
+and are readable only by their owner. CSV files keep texts that begin with =, +, - or @, which a spreadsheet executes as formulas: \
+import their columns as text.
 
 Examples:
   partner-api export backup/                                       one file per kind

@@ -89,11 +89,19 @@ mod tests {
             "{section}"
         );
         assert!(!page("list_organizations.html").contains("id=\"all-pages\""));
+        assert!(page("get_inspection_photos.html").contains("id=\"all-photos\""));
     }
 
     fn text(path: &str) -> &'static str {
         let file = FILES.iter().find(|file| file.path == path);
         std::str::from_utf8(file.unwrap_or_else(|| panic!("{path}")).bytes).unwrap()
+    }
+
+    #[test]
+    fn no_page_mentions_the_inspectors_api() {
+        for file in FILES.iter().filter(|file| file.path.ends_with(".html")) {
+            assert!(!text(file.path).contains("/inspector/"), "{}", file.path);
+        }
     }
 
     #[test]
@@ -136,6 +144,17 @@ mod tests {
         ] {
             assert!(html.contains(words), "{words}");
         }
+        // Each chapter of the program's README, except the one for developers, and the links between them.
+        let readme = include_str!("../../partner/README.md");
+        let titles: Vec<_> = readme.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert!(titles.len() > 5, "{titles:?}");
+        for title in titles {
+            let anchor = title.to_lowercase().replace(' ', "-");
+            let is_shown = html.contains(&format!("<h3 id=\"partner-{anchor}\">{title}"));
+            assert_eq!(is_shown, title != "Development", "{title}");
+        }
+        assert!(html.contains("<a href=\"#partner-submit-an-export\">submit each record"));
+        assert!(!html.contains("script/"), "a partner does not have the repository");
         assert!(text("start.html").contains("$env:PARTNER_SECRET = '…'"));
         assert!(text("index.html").contains("href=\"mailto:partner-api@inspection.example\""));
     }
@@ -159,13 +178,39 @@ mod tests {
     }
 
     #[test]
-    fn the_list_for_language_models_names_every_page() {
+    fn the_document_of_each_version_can_be_downloaded() {
+        let (html, changelog) = (text("versions.html"), text("CHANGELOG.md"));
+        let versions: Vec<_> = changelog
+            .lines()
+            .filter_map(|line| line.strip_prefix("## ")?.split(' ').next())
+            .collect();
+        assert!(versions.len() > 4, "{versions:?}");
+        for (number, version) in versions.into_iter().enumerate() {
+            let file = format!("released/partner-api-{version}.yaml");
+            // The newest version is the served document.
+            let link = if number == 0 { "../openapi.yaml" } else { &file };
+            assert!(
+                html.contains(&format!("<a href=\"{link}\" download>The document of this version</a>")),
+                "{version}"
+            );
+            assert!(
+                number == 0 || text(&file).contains(&format!("\n  version: {version}\n")),
+                "{version}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_list_for_language_models_describes_every_page() {
         let list = text("llms.txt");
         for file in FILES
             .iter()
             .filter(|file| file.path.ends_with(".html") && file.path != "404.html")
         {
-            assert!(list.contains(&format!("](/docs/{})", file.path)), "{}", file.path);
+            let after = format!("](/docs/{}): ", file.path);
+            let (_, rest) = list.split_once(&after).unwrap_or_else(|| panic!("{}", file.path));
+            let summary = rest.lines().next().unwrap();
+            assert!(summary.len() > 20 && summary.ends_with('.'), "{}: {summary}", file.path);
         }
         assert!(list.starts_with("# ") && list.contains("\n> "), "{list}");
     }

@@ -25,7 +25,8 @@ use store::Store;
 pub const EXAMPLES: &str = "\
 The first run fetches all reports, including cancelled ones. Each later run fetches the reports that changed since the last one. The \
 copy contains each report once, in its latest known state. An interrupted run resumes where it stopped. An NDJSON or CSV file is \
-rewritten when a run completes; until then the data is in a database beside it (FILE.sync).
+rewritten when a run completes; until then the data is in a database beside it (FILE.sync). A CSV file keeps texts that begin with \
+=, +, - or @, which a spreadsheet executes as formulas: import its columns as text.
 
 With --with, a run then fetches the named parts of each new or changed report: details, forms and the list of photos into the table \
 `parts` of the SQLite file, and the photos and PDFs into the folder FILE.files/REPORT. A photo's file is named by its ID, and is removed \

@@ -1,6 +1,6 @@
 //! Generates the `x-codeSamples` of the document's operations from the signing kits. The other lines of the document do not change.
 
-use crate::kit::Kit;
+use crate::kits::Kit;
 use crate::{BuildError, Document};
 
 /// The comment above the samples of an operation.

@@ -49,7 +49,12 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
             }
         }
     };
-    Ok(Page::new("errors.html", "Errors", body))
+    Ok(Page::new(
+        "errors.html",
+        "Errors",
+        "The cause, the remedy and real messages of each error code, and which errors to retry.",
+        body,
+    ))
 }
 
 /// The columns that every code must have.

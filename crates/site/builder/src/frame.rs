@@ -202,12 +202,20 @@ pub(crate) fn code(label: &str, text: &str) -> Markup {
 
 /// Renders code in several languages as tabs, or one below the other without scripts.
 pub(crate) fn tabs(what: &str, parts: &[(String, String)]) -> Markup {
+    let parts = parts
+        .iter()
+        .map(|(name, text)| (name.as_str(), code(&format!("{what}, {name}"), text)));
+    tabs_of(what, parts)
+}
+
+/// Renders parts with a name each as tabs, or one below the other without scripts.
+pub(crate) fn tabs_of<'a>(what: &str, parts: impl IntoIterator<Item = (&'a str, Markup)>) -> Markup {
     html! {
         div.tabs data-what=(what) {
-            @for (name, text) in parts {
+            @for (name, part) in parts {
                 section data-tab=(name) {
                     p.tab-title { (name) }
-                    (code(&format!("{what}, {name}"), text))
+                    (part)
                 }
             }
         }

@@ -5,10 +5,10 @@ use regex::Regex;
 
 use crate::document::{Chapter, Document, Operation, text};
 use crate::markdown::{Links, anchor, render};
-use crate::{BuildError, Page, Sources, asset, frame, kits, sources};
+use crate::{BuildError, Page, Sources, asset, frame, kits};
 
-/// Chapters of the document that are shown on other pages than `guide.html`, with their addresses.
-const ON_OTHER_PAGES: [(&str, &str); 9] = [
+/// The addresses of chapters of the document. All others are sections of `guide.html`.
+const PLACES: [(&str, &str); 10] = [
     ("", "index.html"),
     ("At a glance", "index.html#at-a-glance"),
     ("Environments", "index.html#environments"),
@@ -18,16 +18,17 @@ const ON_OTHER_PAGES: [(&str, &str); 9] = [
     ("Errors", "errors.html"),
     ("Limits", "limits.html"),
     ("Versions", "versions.html"),
+    ("Conventions", "guide.html"),
 ];
 
-fn other_page(title: &str) -> Option<&'static str> {
-    let found = ON_OTHER_PAGES.iter().find(|(known, _)| *known == title);
+fn place(title: &str) -> Option<&'static str> {
+    let found = PLACES.iter().find(|(known, _)| *known == title);
     found.map(|(_, address)| *address)
 }
 
 /// Returns the address of a chapter of the document.
 pub fn address(title: &str) -> String {
-    other_page(title).map_or_else(|| format!("guide.html#{}", anchor(title)), str::to_owned)
+    place(title).map_or_else(|| format!("guide.html#{}", anchor(title)), str::to_owned)
 }
 
 /// Returns the chapter with this title.
@@ -48,13 +49,18 @@ pub fn pages(sources: &Sources, links: &Links) -> Result<Vec<Page>, BuildError> 
     let limits = chapter(&document_chapters, "Limits")?;
     Ok(vec![
         overview(sources, &document_chapters, links)?,
-        start(sources, &document_chapters, links)?,
+        kits::start(sources, &document_chapters, links)?,
         signing(sources, &document_chapters, links)?,
         scenarios(sources)?,
         try_it(&sources.document),
-        conventions(&document_chapters, links),
+        conventions(&document_chapters, links)?,
         sync(&document_chapters, links)?,
-        Page::new("limits.html", "Limits", render(&limits.markdown, -1, links)),
+        Page::new(
+            "limits.html",
+            "Limits",
+            "Requests per minute, sizes and timeouts.",
+            render(&limits.markdown, -1, links),
+        ),
     ])
 }
 
@@ -81,7 +87,12 @@ fn overview(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> 
         (section(chapter(document_chapters, "Environments")?, links))
         (contact(&sources.document))
     };
-    Ok(Page::new("index.html", "Overview", body))
+    Ok(Page::new(
+        "index.html",
+        "Overview",
+        "The purpose of the API, its operations at a glance, its environments, and the contact.",
+        body,
+    ))
 }
 
 /// The section with the document's contact.
@@ -99,19 +110,6 @@ fn contact(document: &Document) -> Markup {
     }
 }
 
-/// Returns the lines that set the base URL and the key, for each kind of shell.
-fn key() -> Vec<(String, String)> {
-    let lines = |before: &str, between: &str, after: &str| {
-        let names = ["PARTNER_BASE_URL", "PARTNER_KEY_ID", "PARTNER_SECRET"];
-        names.map(|name| format!("{before}{name}{between}…{after}")).join("\n")
-    };
-    vec![
-        ("Linux, macOS".to_owned(), lines("export ", "=", "")),
-        ("PowerShell".to_owned(), lines("$env:", " = '", "'")),
-        ("Windows cmd".to_owned(), lines("set ", "=", "")),
-    ]
-}
-
 /// The page of the chapter on keeping in sync, with the program that does it.
 fn sync(document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
     let body = html! {
@@ -122,12 +120,18 @@ fn sync(document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError
                 "The program " a href="tools.html" { code { "partner" } } " keeps a copy in SQLite, NDJSON or CSV. It resumes an interrupted "
                 "run, and leaves a part of the quota to other programs with the same key. " code { "--with" }
                 " also fetches the details, forms, photos and PDFs. Each of them is a request: with 60 requests in a minute, the four parts "
-                "of 10,000 reports take about 11 hours. The program prints the time first."
+                "of 10,000 reports take about 11 hours. The program prints the time first. See "
+                a href="tools.html#partner-keep-a-full-copy" { "the program's page" } "."
             }
             (frame::code("Keeping in sync", "partner sync reports.sqlite\npartner sync reports.sqlite --with detail,forms,photos,pdf"))
         }
     };
-    Ok(Page::new("sync.html", "Keeping in sync", body))
+    Ok(Page::new(
+        "sync.html",
+        "Keeping in sync",
+        "How to keep a copy of all reports up to date, with code or with one command.",
+        body,
+    ))
 }
 
 /// The page from which a visitor sends signed requests. Its scripts are `assets/try.js` and `assets/mistakes.js`.
@@ -180,60 +184,24 @@ fn try_it(document: &Document) -> Page {
         script src=(asset("mistakes", "js")) defer {}
         script src=(asset("try", "js")) defer {}
     };
-    Page::new("try.html", "Try a request", body)
+    Page::new(
+        "try.html",
+        "Try a request",
+        "A form that signs a request in the browser and sends it with a test key.",
+        body,
+    )
 }
 
-fn start(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
-    let document = &sources.document;
-    // The first request is the operation without parameters, the second one is the POST.
-    let operations = document.operations();
-    let first = operations
+fn conventions(document_chapters: &[Chapter], links: &Links) -> Result<Page, BuildError> {
+    let rest = document_chapters
         .iter()
-        .find(|operation| document.parameters(**operation).is_empty());
-    let write = operations.iter().find(|operation| operation.method == "POST");
-    let missing =
-        || BuildError::Missing("the document must have an operation without parameters and a POST".to_owned());
-    let (first, write) = (*first.ok_or_else(missing)?, *write.ok_or_else(missing)?);
-    let samples = |operation| -> Vec<(String, String)> {
-        let kits = sources.kits.iter();
-        kits.map(|kit| (kit.name.clone(), kit.sample(document, operation)))
-            .collect()
-    };
+        .filter(|chapter| place(&chapter.title).is_none());
     let body = html! {
-        (render(&chapter(document_chapters, "Getting started")?.markdown, -1, links))
-        section {
-            h2 #first-request { "The first request" }
-            p { "Download " a href="kits.html" { "the kit for your language" } ", set your key, and call " a href=(first.page()) { (first.summary()) } ":" }
-            (frame::tabs("Key", &key()))
-            (frame::tabs("First request", &samples(first)))
-            p {
-                "For another language, see " a href="signing.html" { "how to sign a request" } ". Compare your results with "
-                a href="signing.html#calculator" { "the calculator" } " and "
-                a href=(sources::VECTORS) { "the signing vectors" } "."
-            }
-        }
-        section {
-            h2 #first-write { "The first measurement" }
-            (frame::tabs("First measurement", &samples(write)))
-            p { "Its members and responses: " a href=(write.page()) { (write.summary()) } "." }
-            p {
-                "To get the status of a measurement later, send the same package again with its " code { "external_id" }
-                ". The response has the current status, and nothing is recorded twice. There is no other operation for it."
-            }
-        }
+        (render(&chapter(document_chapters, "Conventions")?.markdown, -1, links))
+        @for chapter in rest { (section(chapter, links)) }
     };
-    Ok(Page::new("start.html", "Getting started", body))
-}
-
-fn conventions(document_chapters: &[Chapter], links: &Links) -> Page {
-    let rest: Vec<&Chapter> = document_chapters
-        .iter()
-        .filter(|chapter| other_page(&chapter.title).is_none())
-        .collect();
-    let body = html! {
-        @for chapter in &rest { (section(chapter, links)) }
-    };
-    Page::new("guide.html", "Conventions", body)
+    let summary = "Rules of all operations: times, numbers, IDs, bodies, caching and paths.";
+    Ok(Page::new("guide.html", "Conventions", summary, body))
 }
 
 /// The page on signing: the document's chapter, common mistakes, and the calculator.
@@ -246,7 +214,12 @@ fn signing(sources: &Sources, document_chapters: &[Chapter], links: &Links) -> R
         script src=(asset("mistakes", "js")) defer {}
         script src=(asset("signing", "js")) defer {}
     };
-    Ok(Page::new("signing.html", "Signing", body))
+    Ok(Page::new(
+        "signing.html",
+        "Signing",
+        "How to sign a request, common mistakes, and a calculator that finds them.",
+        body,
+    ))
 }
 
 /// The calculator's form. Its scripts are `assets/signing.js` and `assets/mistakes.js`.
@@ -353,11 +326,17 @@ fn scenarios(sources: &Sources) -> Result<Page, BuildError> {
             (frame::code("The certificate", "partner certify --sandbox sandbox.json --listen --html certificate.html -- python3 partner.py"))
             p {
                 "Without a command, it tells you when to run your program. The report is signed with the secret of your test key. Attach "
-                "it when you ask for a live key; the operator can verify the signature."
+                "it when you ask for a live key; the operator can verify the signature. The steps are on "
+                a href="tools.html#partner-certify-your-program" { "the program's page" } "."
             }
         }
     };
-    Ok(Page::new("scenarios.html", "Acceptance scenarios", body))
+    Ok(Page::new(
+        "scenarios.html",
+        "Acceptance scenarios",
+        "The six requests to pass before the go-live, and how to certify a program.",
+        body,
+    ))
 }
 
 /// Returns the branch code and the plate of the document's example of a measurement.
@@ -375,7 +354,8 @@ fn six_requests(document: &Document, write: Operation<'_>) -> String {
         r#"branch='{branch}' plate='{plate}'
 run=$(date +%s) # makes each external_id unique
 package() {{ # BRANCH PLATE NUMBER
-  printf '{{"branch_code":"%s","plate":"%s","external_id":"acceptance-%s-%s","measurements":{{"BRAKE_FRONT_LEFT":2.85}}}}'     "$1" "$2" "$run" "$3"
+  printf '{{"branch_code":"%s","plate":"%s","external_id":"acceptance-%s-%s","measurements":{{"BRAKE_FRONT_LEFT":2.85}}}}' \
+    "$1" "$2" "$run" "$3"
 }}
 send() {{ bash partner.sh POST {target} -; echo; }}
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::document::{Chapter, chapters, strings, text};
 use crate::markdown::{Links, anchor, render};
-use crate::{BuildError, Document, Page, Sources, guide};
+use crate::{BuildError, Document, Page, Sources, guide, sources};
 
 /// Builds the page.
 ///
@@ -35,13 +35,23 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
             section {
                 h2 id=(anchor(&chapter.title)) { (chapter.title) }
                 (render(&chapter.markdown, 0, links))
+                @for document in documents.iter().filter(|document| is_of(chapter, document.version())) {
+                    @let is_served = document.version() == sources.document.version();
+                    @let file = if is_served { "../openapi.yaml".to_owned() } else { sources::released_file(document.version()) };
+                    p { a href=(file) download { "The document of this version" } }
+                }
                 @for pair in documents.windows(2).filter(|pair| is_of(chapter, pair[0].version())) {
                     (difference(pair[1], pair[0]))
                 }
             }
         }
     };
-    Ok(Page::new("versions.html", "Versions and changes", body))
+    Ok(Page::new(
+        "versions.html",
+        "Versions and changes",
+        "The versioning policy, and the changes and the document of each version.",
+        body,
+    ))
 }
 
 /// The file name of the feed.

@@ -12,7 +12,6 @@ mod errors;
 mod frame;
 mod guide;
 mod history;
-mod kit;
 mod kits;
 mod markdown;
 mod operations;
@@ -33,7 +32,7 @@ pub use code_samples::with_code_samples;
 pub use document::Document;
 pub use embed::embed;
 pub use frame::{Frame, Section};
-pub use kit::Kit;
+pub use kits::Kit;
 pub use markdown::Links;
 pub use postman::collection;
 pub use sources::{Snapshot, Sources};
@@ -79,14 +78,17 @@ pub struct File {
 struct Page {
     file: String,
     title: String,
+    /// A sentence about it, for `llms.txt`.
+    summary: String,
     body: Markup,
 }
 
 impl Page {
-    fn new(file: &str, title: &str, body: Markup) -> Self {
+    fn new(file: &str, title: &str, summary: &str, body: Markup) -> Self {
         Self {
             file: file.to_owned(),
             title: title.to_owned(),
+            summary: summary.to_owned(),
             body,
         }
     }
@@ -234,7 +236,7 @@ fn not_found() -> Page {
             li { a href="errors.html" { "Errors" } }
         }
     };
-    Page::new("404.html", "Page not found", body)
+    Page::new("404.html", "Page not found", "", body)
 }
 
 /// Returns the names that become links wherever they appear as code.

@@ -44,9 +44,14 @@ pub fn render(markdown: &str, demote: isize, links: &Links) -> Markup {
                     CodeBlockKind::Fenced(language) => language.as_ref(),
                     CodeBlockKind::Indented => "",
                 };
+                let label = if language.is_empty() {
+                    "Code".to_owned()
+                } else {
+                    format!("{language} code")
+                };
                 out.push(raw(format!(
-                    "<pre tabindex=\"0\" role=\"group\" aria-label=\"{0} code\"><code>",
-                    escaped(language)
+                    "<pre tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><code>",
+                    escaped(&label)
                 )));
             }
             Event::End(TagEnd::CodeBlock) => out.push(raw("</code></pre>\n".to_owned())),

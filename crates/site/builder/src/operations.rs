@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::document::{Operation, strings, text};
 use crate::markdown::{Links, render};
 use crate::schema::{bounds, kind, members};
+use crate::search::plain;
 use crate::{Document, Page, Sources, frame};
 
 /// Builds the index of all operations by tag.
@@ -25,14 +26,30 @@ pub fn index(document: &Document, links: &Links) -> Page {
             }
         }
     };
-    Page::new("reference.html", "All operations", body)
+    Page::new("reference.html", "All operations", "The operations by subject.", body)
 }
 
 /// Builds a page for each operation.
 pub fn pages<'a>(sources: &'a Sources, links: &'a Links) -> impl Iterator<Item = Page> + 'a {
     let document = &sources.document;
     let operations = document.operations().into_iter();
-    operations.map(move |operation| Page::new(&operation.page(), operation.summary(), page(sources, operation, links)))
+    operations.map(move |operation| {
+        let summary = format!("{} {}. {}", operation.method, operation.path, first_sentence(operation));
+        Page::new(
+            &operation.page(),
+            operation.summary(),
+            &summary,
+            page(sources, operation, links),
+        )
+    })
+}
+
+/// Returns the first sentence of an operation's description.
+fn first_sentence(operation: Operation<'_>) -> String {
+    let description = render(text(operation.value.get("description")), 0, &Links::default());
+    let description = plain(&description.into_string());
+    let end = description.find(". ").map_or(description.len(), |at| at + 1);
+    description[..end].to_owned()
 }
 
 fn line(operation: Operation<'_>) -> Markup {
@@ -77,6 +94,13 @@ fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
                     "when the quota is used up."
                 }
                 (frame::tabs("All pages", &page_samples(sources, operation)))
+            }
+        }
+        @if operation.id == PHOTOS {
+            section {
+                h2 #all-photos { "All photos" }
+                p { "The samples download each photo of a report into the current folder." }
+                (frame::tabs("All photos", &photo_samples(sources, operation)))
             }
         }
         section {
@@ -171,6 +195,17 @@ fn response_section(document: &Document, status: &str, response: &Value, links: 
             }
         }
     }
+}
+
+/// The operation whose response has links to photos.
+const PHOTOS: &str = "get_inspection_photos";
+
+/// Returns code that downloads the photos of a report.
+fn photo_samples(sources: &Sources, operation: Operation<'_>) -> Vec<(String, String)> {
+    let target = sources.document.example_target(operation);
+    let kits = sources.kits.iter();
+    kits.map(|kit| (kit.name.clone(), kit.sample_of_photos(&target)))
+        .collect()
 }
 
 /// Returns code that reads all pages of a list with filters.

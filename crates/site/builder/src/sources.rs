@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use semver::Version;
 use serde::Deserialize;
 
-use crate::kit::{Kit, Kits};
+use crate::kits::{Kit, Kits};
 use crate::{BuildError, Document, File, PLAIN};
 
 /// The sources of the pages.
@@ -15,6 +15,8 @@ pub struct Sources {
     pub document: Document,
     /// The released versions, oldest first.
     pub released: Vec<Document>,
+    /// The file name and the text of each released version.
+    released_texts: Vec<(String, String)>,
     /// The signing kits.
     pub kits: Vec<Kit>,
     /// `samples/README.md`.
@@ -89,9 +91,12 @@ impl Sources {
             read: Vec::new(),
         };
         let document = Document::parse(&reader.text("spec/partner-api.yaml")?)?;
-        let mut released = Vec::new();
+        let (mut released, mut released_texts) = (Vec::new(), Vec::new());
         for path in reader.files("spec/released", "yaml")? {
-            released.push(Document::parse(&reader.text(&path)?)?);
+            let text = reader.text(&path)?;
+            let version = Document::parse(&text)?;
+            released_texts.push((released_file(version.version()), text));
+            released.push(version);
         }
         released.sort_by_key(|document| Version::parse(document.version()).ok());
         let table: Kits =
@@ -107,7 +112,8 @@ impl Sources {
         for folder in reader.folders("snapshots")? {
             for path in reader.files(&folder, "snap")? {
                 let text = reader.text(&path)?;
-                snapshots.extend(Snapshot::parse(&text));
+                // The inspectors' API is no part of the site.
+                snapshots.extend(Snapshot::parse(&text).filter(|snapshot| !snapshot.request.contains(" /inspector/")));
                 message_tables.extend(MessageTable::parse(&text));
             }
         }
@@ -118,6 +124,7 @@ impl Sources {
         Ok(Self {
             document,
             released,
+            released_texts,
             kits,
             tool_text: reader.text("crates/partner/README.md")?,
             package_texts,
@@ -177,6 +184,11 @@ impl Sources {
             file("CHANGELOG.md".to_owned(), PLAIN, &self.changelog),
         ];
         files.extend(self.kits.iter().map(|kit| file(kit.path(), PLAIN, &kit.text)));
+        files.extend(
+            self.released_texts
+                .iter()
+                .map(|(path, text)| file(path.clone(), "application/yaml", text)),
+        );
         files.extend(self.downloads.iter().map(|(name, bytes)| File {
             path: format!("{DOWNLOADS}/{name}"),
             content_type: "application/octet-stream",
@@ -185,6 +197,11 @@ impl Sources {
         }));
         files
     }
+}
+
+/// Returns the path of a released version's document on the site.
+pub fn released_file(version: &str) -> String {
+    format!("released/partner-api-{version}.yaml")
 }
 
 /// The folder of the downloads on the site.

@@ -14,6 +14,8 @@ use crate::{BuildError, Page, Sources, frame, history, sources};
 
 /// The chapters of a package's README that the page shows.
 const CHAPTERS: [&str; 2] = ["Install", "First request"];
+/// The chapter of the program's README that the page leaves out.
+const DEVELOPMENT: &str = "Development";
 
 /// Builds the page.
 ///
@@ -21,15 +23,14 @@ const CHAPTERS: [&str; 2] = ["Install", "First request"];
 /// A README lacks a chapter.
 pub fn page(sources: &Sources) -> Result<Page, BuildError> {
     let tool = chapters(&sources.tool_text);
-    let intro = tool
-        .first()
-        .map(|chapter| chapter.markdown.as_str())
-        .unwrap_or_default();
-    // Without the title of the README, and the command that builds the program from its source.
+    // Without the title of the README.
+    let intro = tool.first().map(|chapter| chapter.markdown.as_str());
     let intro: Vec<&str> = intro
+        .unwrap_or_default()
         .lines()
-        .filter(|line| !line.starts_with("# ") && !line.starts_with("    cargo build"))
+        .filter(|line| !line.starts_with("# "))
         .collect();
+    let parts = tool.iter().skip(1).filter(|chapter| chapter.title != DEVELOPMENT);
     let mut packages = Vec::new();
     for (name, text) in &sources.package_texts {
         packages.push((*name, package(name, text)?));
@@ -42,42 +43,50 @@ pub fn page(sources: &Sources) -> Result<Page, BuildError> {
         (downloads(sources))
         section {
             h2 #partner { "The program partner" }
-            (render(&local(&intro.join("\n")), 0, &Links::default()))
-            (section(&tool, "partner", "Select a service and a key")?)
-            (section(&tool, "partner", "Windows")?)
+            (render(&local(&intro.join("\n"), "partner"), 0, &Links::default()))
+            @for chapter in parts { (section(chapter, "partner")) }
         }
         @for (name, package) in &packages {
             section { h2 id=(anchor(name)) { (name) } (package) }
         }
     };
-    Ok(Page::new("tools.html", "Tool and packages", body))
+    Ok(Page::new(
+        "tools.html",
+        "Tool and packages",
+        "The program partner, and typed clients for TypeScript, Python and Rust.",
+        body,
+    ))
 }
 
 fn package(name: &str, text: &str) -> Result<Markup, BuildError> {
     let chapters = chapters(text);
+    let of = anchor(name);
     let mut parts = Vec::new();
     for title in CHAPTERS {
-        parts.push(section(&chapters, &anchor(name), title)?);
+        let chapter = chapters.iter().find(|chapter| chapter.title == title);
+        let missing = || BuildError::Missing(format!("the README of {name} must have a chapter `{title}`"));
+        parts.push(section(chapter.ok_or_else(missing)?, &of));
     }
     Ok(frame::joined(parts, ""))
 }
 
 /// Renders a chapter of a README under a heading whose ID begins with `of`.
-fn section(chapters: &[Chapter], of: &str, title: &str) -> Result<Markup, BuildError> {
-    let chapter = chapters.iter().find(|chapter| chapter.title == title);
-    let chapter =
-        chapter.ok_or_else(|| BuildError::Missing(format!("the README of {of} must have a chapter `{title}`")))?;
-    Ok(html! {
-        h3 id={ (of) "-" (anchor(title)) } { (title) }
-        (render(&local(&chapter.markdown), 1, &Links::default()))
-    })
+fn section(chapter: &Chapter, of: &str) -> Markup {
+    html! {
+        h3 id={ (of) "-" (anchor(&chapter.title)) } { (chapter.title) }
+        (render(&local(&chapter.markdown, of), 1, &Links::default()))
+    }
 }
 
-/// Removes links to files of the repository, which the site does not have.
-fn local(markdown: &str) -> String {
+/// Adapts the links of a README to the page. A link to a file of the repository becomes its text, because the site does not have the file.
+fn local(markdown: &str, of: &str) -> String {
     let links = pattern(r"\[([^\]]+)\]\(([^)]+)\)").replace_all(markdown, |found: &Captures<'_>| {
-        let keeps = found[2].starts_with("https://");
-        found[if keeps { 0 } else { 1 }].to_owned()
+        let (whole, name, target) = (&found[0], &found[1], &found[2]);
+        match target.strip_prefix('#') {
+            Some(heading) => format!("[{name}](#{of}-{heading})"),
+            None if target.starts_with("https://") => whole.to_owned(),
+            None => name.to_owned(),
+        }
     });
     links.into_owned()
 }
@@ -120,7 +129,7 @@ pub fn llms(sources: &Sources, pages: &[Page]) -> String {
     let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut text = format!("# {}\n\n> {summary}\n\n## Pages\n\n", document.title());
     for page in pages {
-        let _ = writeln!(text, "- [{}](/docs/{})", page.title, page.file);
+        let _ = writeln!(text, "- [{}](/docs/{}): {}", page.title, page.file, page.summary);
     }
     text.push_str("\n## Files\n\n");
     for (path, what) in [
@@ -136,6 +145,14 @@ pub fn llms(sources: &Sources, pages: &[Page]) -> String {
         "- [{0}](/docs/{0}): test vectors of the signature",
         sources::VECTORS
     );
+    for version in &sources.released {
+        let _ = writeln!(
+            text,
+            "- [{0}](/docs/{0}): the document of version {1}",
+            sources::released_file(version.version()),
+            version.version()
+        );
+    }
     for kit in &sources.kits {
         let _ = writeln!(
             text,
