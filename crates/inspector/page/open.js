@@ -3,10 +3,11 @@
 import { api, Rejected, Unreachable } from "./api.js";
 import { h } from "./dom.js";
 import { t, word } from "./i18n.js";
+import { listAddress } from "./list.js";
 import { readAmount, readWhole } from "./numbers.js";
 import { changed, notify, state } from "./state.js";
 import { announce, button, failure, field, focusSoon, icon, note, when } from "./ui.js";
-import { emptyVehicle, needed, readVehicle, textField, vehicleFields } from "./vehicle.js";
+import { addRefusals, emptyVehicle, needed, readVehicle, textField, vehicleFields } from "./vehicle.js";
 
 const STORAGE_KEY = "inspector.last";
 const empty = () => ({
@@ -120,10 +121,7 @@ function rejected(error) {
     focusSoon("#vin");
     return changed();
   }
-  for (const { field: pointer } of error.details ?? []) {
-    const name = pointer?.split("/").pop();
-    if (name in form || name in (form.vehicle ?? {})) form.errors[name] = t(`open.wrong.${name}`);
-  }
+  addRefusals(error, form.errors, { ...form, ...form.vehicle });
   form.error = Object.keys(form.errors).length > 0 ? null : failure(error);
   focusFirstError();
 }
@@ -193,7 +191,7 @@ function focusFirstError() {
 
 function leave() {
   form = empty();
-  location.hash = "#/";
+  location.hash = listAddress();
 }
 
 const input = (name, of, attributes) => textField(name, of, form.errors, attributes);
@@ -203,7 +201,7 @@ export function openPage() {
   return h(
     "main",
     { id: "main", class: "open", tabindex: "-1" },
-    h("a", { class: "back", href: "#/" }, icon("back"), t("back")),
+    h("a", { class: "back", href: listAddress() }, icon("back"), t("back")),
     h("h1", null, t("open.title")),
     h(
       "form",
