@@ -14,7 +14,18 @@ import { claimPhotos, forgetPhotos, platesOfPhotos, sendQueued } from "./photos.
 import { isIdle, markPresent, onTouch } from "./presence.js";
 import { readReport, reportPage } from "./report.js";
 import { signInAgain, signInPage } from "./sign-in.js";
-import { changed, clearNotices, closeDialog, dismiss, forgetWork, notify, onChange, openDialog, state } from "./state.js";
+import {
+  changed,
+  clearNotices,
+  closeDialog,
+  dismiss,
+  emptyList,
+  forgetWork,
+  notify,
+  onChange,
+  openDialog,
+  state,
+} from "./state.js";
 import { button, dialog, failure, focusSoon, icon, note, spaced } from "./ui.js";
 
 /** The interval at which the view is reloaded without an event, in milliseconds. Changes of old reports send no events. */
@@ -115,7 +126,7 @@ function forget() {
   forgetOpening();
   forgetWork();
   clearNotices();
-  Object.assign(state, { report: null, toConfirm: null, list: { items: [], next: null, state: "loading", branch: "", status: "", search: "" } });
+  Object.assign(state, { report: null, toConfirm: null, list: emptyList() });
 }
 
 onSignedOut(sessionEnded);

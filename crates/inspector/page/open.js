@@ -18,6 +18,7 @@ const empty = () => ({
   mileage_km: "",
   vehicle: null,
   isOtherVehicle: false,
+  known: null,
   errors: {},
   error: null,
   alreadyOpen: null,
@@ -41,6 +42,7 @@ function uuid() {
 /** Clears the form. */
 export function forgetOpening() {
   form = empty();
+  attempt = { request: null, id: null };
 }
 
 /** The branch, package and price of the last report, to start with. */
@@ -97,10 +99,13 @@ async function submit(event, isEvenIfOpen = false) {
     } catch {
       /* Nothing is remembered. */
     }
+    const wasNamed = form.known?.vin === report.vehicle.vin;
     form = empty();
+    // The inspector may have left the form.
+    if (state.route.view !== "new") return;
     state.report = { id: report.id, state: "loaded", data: report };
     // Following the address removes the notices, so this one comes afterwards.
-    if (!body.vehicle) window.addEventListener("hashchange", () => confirmVehicle(report), { once: true });
+    if (!body.vehicle && !wasNamed) window.addEventListener("hashchange", () => confirmVehicle(report), { once: true });
     location.hash = `#/reports/${report.id}`;
   } catch (error) {
     form.isSending = false;
@@ -171,10 +176,35 @@ function sameVehicle() {
   changed();
 }
 
+/** Finds the vehicle of the plate's last report at the inspector's branches, which the inspector compares before opening a new one. */
+async function lookUp() {
+  const typing = form;
+  const plate = compact(typing.plate);
+  typing.known = null;
+  changed();
+  if (plate.length < 2) return;
+  try {
+    const { data } = await api.list({ search: plate, limit: 25 });
+    const last = data.find((report) => compact(report.plate) === plate);
+    const vehicle = last && (await api.report(last.id)).vehicle;
+    // The vehicle may have another plate by now, and another plate may have been typed.
+    if (!vehicle || compact(vehicle.plate) !== plate || compact(typing.plate) !== plate) return;
+    typing.known = vehicle;
+    announce(knownVehicle(vehicle));
+    changed();
+  } catch {
+    // The vehicle is then named when the report is opened.
+  }
+}
+
+/** A plate without its spaces. */
+const compact = (plate) => plate.replace(/\s/g, "").toUpperCase();
+
+const knownVehicle = ({ brand, model, year, vin }) => t("open.confirm", { vehicle: `${brand} ${model} ${year}`, vin });
+
 /** Names the known vehicle of the plate, because the plate may be on another one by now. */
 function confirmVehicle({ id, vehicle }) {
-  const { brand, model, year, vin } = vehicle;
-  const text = t("open.confirm", { vehicle: `${brand} ${model} ${year}`, vin });
+  const text = knownVehicle(vehicle);
   notify("fair", text, {
     text: t("vehicle.correct"),
     run: () => {
@@ -215,6 +245,7 @@ export function openPage() {
           autocapitalize: "characters",
           spellcheck: "false",
           placeholder: "34 ABC 123",
+          onchange: lookUp,
         }),
         branches.length > 1 &&
           field(
@@ -247,7 +278,12 @@ export function openPage() {
               : note("fair", t("open.unknownVehicle")),
             vehicleFields(form.vehicle, form.errors),
           )
-        : h("p", { key: "other" }, button(t("open.otherVehicle"), otherVehicle, { kind: "quiet", id: "other-vehicle" })),
+        : h(
+            "div",
+            { key: "other", class: "known" },
+            form.known && note("fair", knownVehicle(form.known)),
+            button(t("open.otherVehicle"), otherVehicle, { kind: "quiet", id: "other-vehicle" }),
+          ),
       form.alreadyOpen && alreadyOpen(),
       form.error && note("bad", form.error),
       h(

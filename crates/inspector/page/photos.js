@@ -352,18 +352,22 @@ function unsent(report, photo) {
       photo.errorCode &&
         h("p", { class: "error" }, icon("bad"), photo.error ? failure(photo.error) : word("failed", photo.errorCode)),
     ),
-    !isInvalidFile(photo) &&
-      button(t("mark.do"), () => openMarking(report, photo.file, (file) => set({ file })), {
+    h(
+      "div",
+      { class: "actions" },
+      !isInvalidFile(photo) &&
+        button(t("mark.do"), () => openMarking(report, photo.file, (file) => set({ file })), {
+          kind: "quiet",
+          sign: "pen",
+          disabled: isSending,
+          "aria-label": t("mark.doOf", { name: photo.file.name }),
+        }),
+      button(t("photos.remove"), () => removePhoto(report.id, photo), {
         kind: "quiet",
-        sign: "pen",
+        sign: "close",
         disabled: isSending,
-        "aria-label": t("mark.doOf", { name: photo.file.name }),
+        "aria-label": t("photos.removeOf", { name: photo.file.name }),
       }),
-    button(t("photos.remove"), () => removePhoto(report.id, photo), {
-      kind: "quiet",
-      sign: "close",
-      disabled: isSending,
-      "aria-label": t("photos.removeOf", { name: photo.file.name }),
-    }),
+    ),
   );
 }

@@ -1,5 +1,10 @@
 // The page's state. Code that changes it calls `changed`, which renders the page again.
 
+/** The list before it is read, without filters. */
+export function emptyList() {
+  return { items: [], next: null, state: "loading", branch: "", status: "", search: "" };
+}
+
 export const state = {
   /** The session of the signed-in inspector; `null` before a sign-in. */
   session: null,
@@ -9,7 +14,7 @@ export const state = {
   connection: "connecting",
   /** The view that the address names: `{ view: "list" | "new" | "report", id, tab }`. */
   route: { view: "list" },
-  list: { items: [], next: null, state: "loading", branch: "", status: "", search: "" },
+  list: emptyList(),
   /** The report on the page: `{ id, state, data }`, without `data` until it is loaded. */
   report: null,
   /** The notices at the top of the page: `{ id, kind, text, action }`, where `action` is `{ text, run }` or absent. */
@@ -24,8 +29,8 @@ export const state = {
 const work = new Map();
 
 /**
- * What the inspector is doing in a report: `correction` of the vehicle, the `panel` that was chosen on the drawing of the car, and the
- * measurement that is being applied or discarded (`settling`).
+ * What the inspector is doing in a report: `correction` of the vehicle, the `panel` that was chosen on the drawing of the car, and
+ * the measurement that is being applied or discarded (`settling`).
  */
 export function workOn(id) {
   if (!work.has(id)) work.set(id, { correction: null, panel: null, settling: null });
