@@ -14,7 +14,7 @@ test("a published report shows its score, its public name and the digest of its 
   await banner(page).waitFor({ state: "detached" });
   await answerRequired(page, draft.id);
   // Printing itself opens a dialog of the browser. This says what is printed, in every frame.
-  await page.context().addInitScript(() => { window.print = () => { window.top.printed = [document.contentType, location.href]; }; });
+  await page.context().addInitScript(() => { window.print = () => { window.top.printedFile = [document.contentType, location.href]; }; });
   await page.reload();
   await page.locator('[data-to="PUBLISHED"]').click();
   await page.locator("dialog", { hasText: "Unutulmuş olabilir" }).waitFor();
@@ -37,8 +37,8 @@ test("a published report shows its score, its public name and the digest of its 
   assert.match(opened.headers()["content-disposition"], /^inline; filename=/);
   assert.ok(body.equals(await opened.body()));
   await page.locator("#print-pdf").click();
-  await page.waitForFunction(() => window.printed);
-  assert.deepEqual(await page.evaluate(() => window.printed), ["application/pdf", opened.url()]);
+  await page.waitForFunction(() => window.printedFile);
+  assert.deepEqual(await page.evaluate(() => window.printedFile), ["application/pdf", opened.url()]);
   const { data } = await ask(page, "GET", `/reports/${draft.id}`);
   assert.match(await page.locator(".published").innerText(), new RegExp(data.public_slug));
   assert.deepEqual(errors, []);
