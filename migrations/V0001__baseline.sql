@@ -240,8 +240,8 @@ COMMENT ON TABLE used_nonces IS
     '(service/src/admission/nonces.rs). The table is WAL-logged, because a lost nonce would allow a replay.';
 COMMENT ON COLUMN used_nonces.bucket IS
     'floor(Unix time / 900 s) by the database''s clock. A nonce is inserted into the current bucket and looked up in the previous '
-    'one and, in case the clock was set back, in the next two. During the last 30 s of a bucket it is also inserted into the next one, so that the primary key detects a concurrent '
-    'use across the boundary.';
+    'one and, in case the clock was set back, in the next two. During the last 30 s of a bucket it is also inserted into the next '
+    'one, so that the primary key detects a concurrent use across the boundary.';
 COMMENT ON COLUMN used_nonces.digest IS 'The first 16 bytes of the SHA-256 of key ID, a zero byte, and nonce.';
 
 CREATE TABLE rate_windows (
@@ -318,8 +318,8 @@ CREATE TABLE inspections (
 COMMENT ON TABLE inspections IS
     'Inspections and their reports. Partners see those that are published, archived or canceled.';
 COMMENT ON COLUMN inspections.plate IS
-    'The normalized plate at the time when the report was opened. Measurements are matched with it, even if the vehicle''s plate '
-    'changes later.';
+    'The normalized plate at the time when the report was opened, or the corrected one. Measurements are matched with it, even if '
+    'the vehicle''s plate changes later.';
 COMMENT ON COLUMN inspections.package_base_price IS 'The package''s list price.';
 COMMENT ON COLUMN inspections.base_price IS 'The price before the discount.';
 COMMENT ON COLUMN inspections.snapshot_vin IS 'The VIN at the time of the inspection.';
@@ -793,6 +793,25 @@ COMMENT ON COLUMN inspection_transitions.inspector_name IS 'The inspector''s nam
 CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON inspection_transitions
     FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
 
+CREATE TABLE plate_corrections (
+    inspection_id   uuid NOT NULL,
+    number          integer NOT NULL,
+    organization_id uuid NOT NULL,
+    old_plate       text NOT NULL,
+    new_plate       text NOT NULL,
+    inspector_id    uuid NOT NULL,
+    inspector_name  text NOT NULL,
+    corrected_at    timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (inspection_id, number, organization_id),
+    FOREIGN KEY (inspection_id, organization_id) REFERENCES inspections (id, organization_id),
+    FOREIGN KEY (inspector_id, organization_id) REFERENCES inspectors (id, organization_id)
+);
+COMMENT ON TABLE plate_corrections IS 'The corrections of a report''s plate, numbered from 1.';
+COMMENT ON COLUMN plate_corrections.inspector_name IS 'The inspector''s name at that time.';
+CREATE INDEX plate_corrections_by_plate ON plate_corrections (old_plate);
+CREATE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON plate_corrections
+    FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
+
 ------------------------------------------------------------------------------------------------------------------------
 -- `updated_at`: the time of the last change of the data that partners see of a report, whoever changes it (REP-13)
 --
@@ -927,8 +946,8 @@ CREATE TRIGGER touch_reports_changed_at AFTER UPDATE ON branches FOR EACH ROW
     EXECUTE FUNCTION touch_organization_of_row();
 -- Only updates count, because a template that is created or deleted has no reports.
 CREATE TRIGGER touch_reports_changed_at AFTER UPDATE ON form_templates FOR EACH ROW
-    WHEN ((OLD.organization_id, OLD.code, OLD.name, OLD.score_category, OLD.position) IS DISTINCT FROM
-          (NEW.organization_id, NEW.code, NEW.name, NEW.score_category, NEW.position))
+    WHEN ((OLD.organization_id, OLD.code, OLD.name, OLD.score_category, OLD.position, OLD.photo_kinds) IS DISTINCT FROM
+          (NEW.organization_id, NEW.code, NEW.name, NEW.score_category, NEW.position, NEW.photo_kinds))
     EXECUTE FUNCTION touch_organization_of_row();
 CREATE TRIGGER touch_reports_changed_at_on_update AFTER UPDATE ON form_template_points FOR EACH ROW
     WHEN ((OLD.id, OLD.organization_id, OLD.template_id, OLD.code, OLD.name, OLD.unit, OLD.position) IS DISTINCT FROM
@@ -1046,7 +1065,15 @@ SELECT jsonb_build_object(
         FROM inspection_forms f JOIN form_templates t ON t.id = f.template_id
         WHERE f.inspection_id = i.id),
     'photos', (
-        SELECT coalesce(jsonb_agg(jsonb_build_object('kind', s.kind, 'point_code', s.point_code, 'caption', s.caption,
+        SELECT coalesce(jsonb_agg(jsonb_build_object('kind', s.kind, 'kind_label', (
+                -- The first template that has the kind, or else the general list.
+                SELECT k.kind ->> 'label'
+                FROM (SELECT t.photo_kinds, t.position, t.code FROM form_templates t WHERE t.organization_id = i.organization_id
+                      UNION ALL SELECT default_photo_kinds(), NULL, NULL) AS l
+                CROSS JOIN jsonb_array_elements(l.photo_kinds) WITH ORDINALITY AS k (kind, place)
+                WHERE k.kind ->> 'code' = s.kind
+                ORDER BY l.position NULLS LAST, l.code, k.place LIMIT 1),
+            'point_code', s.point_code, 'caption', s.caption,
             'object_key', s.object_key, 'mime_type', s.mime_type) ORDER BY s.position, s.id), '[]')
         FROM shown_photos s WHERE s.inspection_id = i.id))
 FROM inspections i
@@ -1484,6 +1511,7 @@ BEGIN
     PERFORM set_config('partner_api.is_erasing', 'on', true);
     DELETE FROM published_pdfs WHERE inspection_id = ANY (reports);
     DELETE FROM inspection_transitions WHERE inspection_id = ANY (reports);
+    DELETE FROM plate_corrections WHERE inspection_id = ANY (reports);
     PERFORM set_config('partner_api.is_erasing', 'off', true);
     erased_measurements := erase_measurements(ARRAY(SELECT id FROM measurements WHERE inspection_id = ANY (reports)));
     DELETE FROM inspections WHERE id = ANY (reports);
@@ -1521,6 +1549,8 @@ BEGIN
     INTO pattern FROM unnest(plates) AS plate;
     PERFORM set_config('partner_api.is_erasing', 'on', true);
     DELETE FROM measurement_mismatches WHERE convert_from(raw, 'UTF8') ~* pattern;
+    -- Reports of other vehicles that were opened under these plates by mistake.
+    DELETE FROM plate_corrections WHERE old_plate = ANY (plates);
     PERFORM set_config('partner_api.is_erasing', 'off', true);
     IF erased_vehicles = 0 THEN
         DELETE FROM vehicles WHERE id = erased;

@@ -13,7 +13,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::clock;
 use crate::generated::{Client, Error, ResponseValue, types};
-use crate::problem::Problem;
+use crate::problem::{LastResponse, Problem, request_id};
 
 /// The path of `submit_measurement`.
 const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
@@ -201,13 +201,6 @@ tokio::task_local! {
     static LAST_RESPONSE: RefCell<LastResponse>;
 }
 
-/// The request ID and status of the last response of a call.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LastResponse {
-    pub(crate) request_id: Option<String>,
-    pub(crate) status: Option<StatusCode>,
-}
-
 /// Records a response of the current call, if it is [tracked](track).
 pub(crate) fn record(response: &reqwest::Response) {
     let last = LastResponse {
@@ -216,11 +209,6 @@ pub(crate) fn record(response: &reqwest::Response) {
     };
     // A call that is sent without `response()` is not tracked.
     let _ = LAST_RESPONSE.try_with(|cell| cell.replace(last));
-}
-
-/// Returns the `X-Request-Id` of a response.
-pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
-    Some(headers.get("x-request-id")?.to_str().ok()?.to_owned())
 }
 
 /// Runs a call and returns its output and its last response.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
-use crate::call::{LastResponse, request_id};
 use crate::code::Code;
 use crate::generated::{Error, types};
 use crate::retry::retry_after;
@@ -210,6 +209,18 @@ fn undeclared(headers: &HeaderMap) -> String {
         Some(Ok(content_type)) => format!("the document does not declare its status (content type {content_type})"),
         _ => "the document does not declare its status".to_owned(),
     }
+}
+
+/// The request ID and status of the last response of a call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastResponse {
+    pub(crate) request_id: Option<String>,
+    pub(crate) status: Option<StatusCode>,
+}
+
+/// Returns the `X-Request-Id` of a response.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    Some(headers.get("x-request-id")?.to_str().ok()?.to_owned())
 }
 
 fn suffix(request_id: Option<&str>) -> String {

@@ -3,10 +3,10 @@
 use codegen_runtime::Format;
 use serde_json::{Map, Value, json};
 
+use crate::keywords::{ANNOTATIONS, OF_TYPES, is_annotation, is_json, is_of_another_type, is_rule_of_a_type};
 use crate::node::{METHODS, escaped};
 use crate::openapi_3_1;
 use crate::places::{self, Kind};
-use crate::read::{ANNOTATIONS, is_json};
 
 /// Replaces forms by equivalent ones.
 pub fn simplified(document: &mut Value) {
@@ -170,15 +170,6 @@ fn values(members: &mut Map<String, Value>, ty: &str) {
     members.insert("enum".into(), values.into());
 }
 
-/// Whether a rule applies only to values of another type, which the schema does not allow.
-pub fn is_of_another_type(key: &str, ty: &str) -> bool {
-    let is_number = |ty: &str| ty == "number" || ty == "integer";
-    match OF_TYPES.iter().find(|(_, keys)| keys.contains(&key)) {
-        Some((of, _)) => *of != ty && !(is_number(of) && is_number(ty)),
-        None => key == "format" && ty != "string" && !is_number(ty),
-    }
-}
-
 /// Removes empty content of a response, and gives JSON without a schema the schema of any value. A parameter without a
 /// type is text.
 fn content(holder: &mut Map<String, Value>, kind: Kind) {
@@ -246,11 +237,6 @@ fn is_ignored_beside_a_reference(key: &str) -> bool {
         || ANNOTATIONS.contains(&key) && !matters.contains(&key)
 }
 
-/// Whether a keyword is allowed everywhere and restricts nothing.
-pub fn is_annotation(key: &str) -> bool {
-    ANNOTATIONS.contains(&key) || key.starts_with("x-")
-}
-
 /// Moves the annotations of those parts of an `allOf` that have nothing else to the schema itself. The other parts keep
 /// their indexes.
 fn annotating_parts(members: &mut Map<String, Value>) {
@@ -272,31 +258,6 @@ fn annotating_parts(members: &mut Map<String, Value>) {
         true => drop(members.shift_remove("allOf")),
         false => drop(members.insert("allOf".into(), parts.into())),
     }
-}
-
-/// The keywords from which the type of a schema without one follows.
-const OF_TYPES: [(&str, &[&str]); 4] = [
-    (
-        "object",
-        &["properties", "additionalProperties", "minProperties", "maxProperties"],
-    ),
-    ("array", &["items", "minItems", "maxItems", "uniqueItems"]),
-    ("string", &["minLength", "maxLength", "pattern"]),
-    (
-        "number",
-        &[
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "multipleOf",
-        ],
-    ),
-];
-
-/// Whether a keyword applies only to values of one type.
-pub fn is_rule_of_a_type(key: &str) -> bool {
-    key == "format" || OF_TYPES.iter().any(|(_, keys)| keys.contains(&key))
 }
 
 /// The type to which the rules of a schema apply, if it is only one. Strictly, a schema without a type also accepts all

@@ -5,8 +5,8 @@ use serde_json::Value;
 use syn::ext::IdentExt;
 
 use crate::emit::{operation_type, rust_text};
-use crate::equivalent::is_rule_of_a_type;
 use crate::error::Problem;
+use crate::keywords::is_rule_of_a_type;
 use crate::load::Document;
 use crate::model;
 use crate::model::{

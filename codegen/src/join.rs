@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::equivalent::{is_annotation, is_rule_of_a_type};
+use crate::keywords::{is_annotation, is_rule_of_a_type};
 use crate::places::{self, Kind};
 use crate::read::is_weaker;
 

@@ -17,6 +17,7 @@ pub mod error;
 pub mod explain;
 pub mod hoist;
 pub mod join;
+pub mod keywords;
 pub mod lint;
 pub mod literals;
 pub mod load;

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Ident;
 
-use crate::emit::Dispatch;
 use crate::error::Problem;
 use crate::model::{
-    Api, BodyContent, Field, ListStyle, Operation, Shape, Tagging, TypeDefinition, close_over, closure,
+    Api, BodyContent, Dispatch, Field, ListStyle, Operation, Shape, Tagging, TypeDefinition, close_over, closure,
 };
 use crate::naming::{operation_prefix, variables};
 use crate::read::PARAMETER;

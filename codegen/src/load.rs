@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::emit::Dispatch;
 use crate::error::Problem;
+use crate::model::Dispatch;
 use crate::node::Node;
 use crate::positions::{MAX_JSON_DEPTH, Positions, first_deeper_than, too_deep};
 use crate::{bundle, equivalent, hoist, join, openapi_3_1};

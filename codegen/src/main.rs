@@ -3,7 +3,7 @@
 mod project;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -155,7 +155,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
         let document = match load::from_file(spec) {
             Err(problem) if cli.json => {
                 progress.done();
-                println!("{}", report::line(&problem));
+                print_json(&[problem]);
                 return Ok(ExitCode::from(1));
             }
             loaded => loaded?.with(cli.dispatch, &cli.media_types),
@@ -240,17 +240,24 @@ fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result
         progress.step("leaving out unsupported operations");
         let (document, left) = rejections::skipping(&document)?;
         progress.done();
+        if cli.json {
+            print_json(&problems);
+        }
         report::left_out(&left, dropshot_codegen::operations(&document));
         return Ok((dropshot_codegen::operations(&document) > 0).then_some(document));
     }
     progress.done();
     match cli.json {
-        true => problems
-            .iter()
-            .for_each(|problem| println!("{}", report::line(problem))),
+        true => print_json(&problems),
         false => report::rejected(problems, &document.path, cli.all),
     }
     Ok(None)
+}
+
+fn print_json(problems: &[Problem]) {
+    problems
+        .iter()
+        .for_each(|problem| println!("{}", report::line(problem)));
 }
 
 fn shown(specs: &[PathBuf]) -> String {
@@ -319,40 +326,47 @@ type State = BTreeMap<PathBuf, Option<(SystemTime, u64)>>;
 
 /// Generates the code now and after every change. Errors are printed; the next change may fix them.
 fn watch(cli: Cli) -> Result<ExitCode, Problem> {
+    let mut files = Vec::new();
     loop {
         // The state is read first, so that changes made while the code is generated are detected.
-        let before = state(&cli);
+        files = sources(&cli, files);
+        let before = state(&files);
         if let Err(problem) = run_all(&cli) {
             eprintln!("error: {problem}");
         }
         eprintln!("watching {} files; Ctrl-C ends", before.len());
-        while state_of(before.keys().cloned()) == before {
+        while state(&files) == before {
             std::thread::sleep(PAUSE);
         }
     }
 }
 
-/// The state of all files from which the code is generated.
-fn state(cli: &Cli) -> State {
-    let specs = match &cli.project {
-        Some(file) => project::specs(file).unwrap_or_default(),
+/// The files from which the code is generated. If a document cannot be read, its parts are unknown, so `earlier` files are
+/// kept: one of them may be the reason.
+fn sources(cli: &Cli, earlier: Vec<PathBuf>) -> Vec<PathBuf> {
+    let listed = cli.project.as_ref().map(|file| project::specs(file));
+    let specs = match listed {
+        Some(Ok(specs)) => specs,
+        Some(Err(_)) => earlier.clone(),
         None => cli.spec.clone(),
     };
-    let parts = specs
+    let documents: Vec<_> = specs.iter().map(|spec| load::from_file(spec)).collect();
+    let kept = documents.iter().any(Result::is_err).then_some(earlier);
+    let parts = documents
         .iter()
-        .filter_map(|spec| load::from_file(spec).ok())
-        .flat_map(|document| {
-            let files: Vec<PathBuf> = document.positions.files().map(Path::to_path_buf).collect();
-            files
-        });
-    let parts: Vec<PathBuf> = parts.collect();
-    state_of(cli.project.iter().cloned().chain(specs).chain(parts))
+        .flatten()
+        .flat_map(|document| document.positions.files());
+    let parts: Vec<PathBuf> = parts.map(Path::to_path_buf).collect();
+    let all = cli.project.iter().cloned().chain(specs).chain(parts);
+    BTreeSet::from_iter(all.chain(kept.into_iter().flatten()))
+        .into_iter()
+        .collect()
 }
 
-fn state_of(files: impl Iterator<Item = PathBuf>) -> State {
+fn state(files: &[PathBuf]) -> State {
     let state = |file: &Path| {
         let about = std::fs::metadata(file).ok()?;
         Some((about.modified().ok()?, about.len()))
     };
-    files.map(|file| (file.clone(), state(&file))).collect()
+    files.iter().map(|file| (file.clone(), state(file))).collect()
 }

@@ -115,6 +115,8 @@ pub const USED: &[(&str, &str)] = &[
     ("Header", "::dropshot::Header"),
     ("HttpError", "::dropshot::HttpError"),
     ("HttpResponse", "::dropshot::HttpResponse"),
+    ("Identified", "::codegen_runtime::Identified"),
+    ("IdentifiedBody", "::codegen_runtime::IdentifiedBody"),
     ("Into", "::std::convert::Into"),
     ("JsonBody", "::codegen_runtime::JsonBody"),
     ("JsonSchema", "::schemars::JsonSchema"),

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::equivalent::{self, is_annotation};
 use crate::error::Problem;
+use crate::keywords::{is_annotation, is_rule_of_a_type};
 use crate::places::{self, Kind};
 
 /// Converts a document from OpenAPI 3.1 to 3.0.
@@ -118,11 +118,7 @@ fn types(members: &mut Map<String, Value>) {
     let may_be_null = all.len() < before;
     let is_of_object = |key: &str| ["properties", "required", "additionalProperties"].contains(&key);
     let has_other_keywords = members.keys().any(|key| {
-        key != "type"
-            && !is_annotation(key)
-            && *key != "examples"
-            && !is_of_object(key)
-            && !equivalent::is_rule_of_a_type(key)
+        key != "type" && !is_annotation(key) && *key != "examples" && !is_of_object(key) && !is_rule_of_a_type(key)
     });
     match all.as_slice() {
         [] => {

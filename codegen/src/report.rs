@@ -96,6 +96,7 @@ pub fn line(problem: &Problem) -> Value {
             "range": { "start": { "line": line, "column": column }, "end": { "line": line, "column": column + 1 } },
             "reason": detail,
         }),
+        Problem::Io { path, source } => json!({ "file": path.display().to_string(), "reason": source.to_string() }),
         other => json!({ "reason": other.to_string() }),
     }
 }

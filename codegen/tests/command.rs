@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -248,55 +249,96 @@ fn rejections_are_printed_as_json_with_their_ranges() {
         "pointer": "#/components/schemas/Other/not",
         "reason": "`not` is supported only as `not: {}`; declare a `type` instead",
     });
-    assert_eq!(lines, [expected]);
+    assert_eq!(lines, [expected.clone()]);
+    // Operations that are left out are reported in the same form.
+    let output = run(&["--spec", &rejected, "--json", "--skip-unsupported"]);
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(line, expected);
+    // So are files that cannot be read.
+    let output = run(&["--spec", "nowhere.yaml", "--json"]);
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(line["file"], "nowhere.yaml");
+    assert!(line["reason"].as_str().unwrap().starts_with("No such file"), "{line}");
 }
 
 /// `watch` prints a line after each round, so the test waits for lines and not for a time.
+struct Watched {
+    child: std::process::Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStderr>>,
+}
+
+impl Watched {
+    fn new(spec: &Path, server: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dropshot-codegen"))
+            .arg("watch")
+            .arg("--spec")
+            .arg(spec)
+            .arg("--server")
+            .arg(server)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Watched { child, lines }
+    }
+
+    /// The messages of the next round.
+    fn round(&mut self) -> Vec<String> {
+        let lines = self.lines.by_ref().map(Result::unwrap);
+        lines.take_while(|line| !line.starts_with("watching ")).collect()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// Replaces a file atomically.
+fn replace(file: &Path, text: &str) {
+    let new = file.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, file).unwrap();
+}
+
 #[test]
 fn watch_generates_again_after_a_document_changed() {
-    use std::io::BufRead;
-
     let folder = tempfile::tempdir().unwrap();
     let (spec, server) = (folder.path().join("a.yaml"), folder.path().join("server"));
     let text = std::fs::read_to_string(DOCUMENT).unwrap();
     std::fs::write(&spec, &text).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_dropshot-codegen"))
-        .args([
-            "watch",
-            "--spec",
-            spec.to_str().unwrap(),
-            "--server",
-            server.to_str().unwrap(),
-        ])
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut round = || {
-        lines
-            .by_ref()
-            .map(Result::unwrap)
-            .take_while(|line| !line.starts_with("watching "))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(round(), [""; 0]);
+    let mut watched = Watched::new(&spec, &server);
+    assert_eq!(watched.round(), [""; 0]);
     let operations = || std::fs::read_to_string(server.join("operations.rs")).unwrap();
     let before = operations();
-    // The file is replaced atomically.
-    let change = |text: &str| {
-        let new = folder.path().join("new.yaml");
-        std::fs::write(&new, text).unwrap();
-        std::fs::rename(new, &spec).unwrap();
-    };
-    change("openapi: 3.0.3\n");
-    assert!(round()[0].starts_with("error: "));
+    replace(&spec, "openapi: 3.0.3\n");
+    assert!(watched.round()[0].starts_with("error: "));
     let more = "  /more: {get: {operationId: more_of_it, responses: {'204': {description: done}}}}\n";
-    change(&text.replace("paths:\n", &format!("paths:\n{more}")));
-    assert_eq!(round(), [""; 0]);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    replace(&spec, &text.replace("paths:\n", &format!("paths:\n{more}")));
+    assert_eq!(watched.round(), [""; 0]);
     assert!(!before.contains("more_of_it") && operations().contains("more_of_it"));
+}
+
+#[test]
+fn watch_generates_again_after_a_broken_part_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, part) = (folder.path().join("a.yaml"), folder.path().join("part.yaml"));
+    let text = "openapi: 3.0.3\ninfo: {title: T, version: '1'}\npaths:\n  /a: {$ref: 'part.yaml#/a'}\n";
+    std::fs::write(&spec, text).unwrap();
+    let operation =
+        |id: &str| format!("a: {{get: {{operationId: {id}, responses: {{'204': {{description: done}}}}}}}}\n");
+    std::fs::write(&part, operation("first")).unwrap();
+    let mut watched = Watched::new(&spec, &folder.path().join("server"));
+    assert_eq!(watched.round(), [""; 0]);
+    replace(&part, "a: [\n");
+    assert!(watched.round()[0].starts_with("error: "));
+    replace(&part, &operation("second"));
+    assert_eq!(watched.round(), [""; 0]);
+    let operations = std::fs::read_to_string(folder.path().join("server/operations.rs")).unwrap();
+    assert!(operations.contains("second"), "{operations}");
 }
 
 const EXPLAINED: &str = "

@@ -19,19 +19,28 @@ use dropshot_codegen::model::{Api, BodyContent, ResponseContent, Shape};
 use dropshot_codegen::naming::{OPERATION_TYPES, is_used_by_generated_code};
 use dropshot_codegen::{Problem, output, rejections};
 use proc_macro2::{TokenStream, TokenTree};
-use support::{negative, path, positive};
+use serde_json::Value;
+use support::{negative, path, positive, round_trips};
 use syn::ext::IdentExt;
+
+/// The documents of Dropshot's traits with these names.
+fn round_trip(names: &[&str]) -> Vec<load::Document> {
+    let all = round_trips();
+    let find = |name: &&str| all.iter().find(|fixture| fixture.file == Path::new(name)).unwrap();
+    let found = names.iter().map(find);
+    found
+        .map(|fixture| from_text(&fixture.file, &fixture.text).unwrap())
+        .collect()
+}
 
 /// The generated code of the other documents is compiled by `codegen-fixtures` and not committed.
 #[test]
 fn the_committed_server_is_up_to_date() {
-    let folder = path("round_trip");
-    let versions = ["everything.json", "everything/older/1.0.0.json"];
-    let versions = versions.map(|version| load::from_file(&folder.join(version)).unwrap());
+    let versions = round_trip(&["everything.json", "everything/older/1.0.0.json"]);
     let api = dropshot_codegen::model_of(&versions).unwrap();
     let root = Root::new("crate::round_trip::everything").unwrap();
     let files = server(&api, &root, Dispatch::Dropshot).unwrap();
-    let committed = folder.join("everything/server");
+    let committed = path("round_trip/everything/server");
     if std::env::var_os("CODEGEN_UPDATE").is_some() {
         output::write(&committed, &files).unwrap();
     }
@@ -189,21 +198,17 @@ fn a_variable_in_a_part_of_a_segment_is_served_through_calls_after_literals() {
 /// The code depends on nothing but the documents: neither on the run nor on the order in which versions are given.
 #[test]
 fn the_same_documents_give_the_same_bytes() {
-    for (name, versions) in [
-        ("everything.json", &["everything/older/1.0.0.json"][..]),
-        (
+    for names in [
+        &["everything.json", "everything/older/1.0.0.json"][..],
+        &[
             "versions.json",
-            &["versions/older/1.0.0.json", "versions/older/2.0.0.json"],
-        ),
-        ("odds.json", &[]),
+            "versions/older/1.0.0.json",
+            "versions/older/2.0.0.json",
+        ],
+        &["odds.json"],
     ] {
-        let folder = path("round_trip");
         let bytes = |is_reversed: bool| {
-            let mut all: Vec<_> = [&[name], versions]
-                .concat()
-                .iter()
-                .map(|it| load::from_file(&folder.join(it)).unwrap())
-                .collect();
+            let mut all = round_trip(names);
             let newest = all[0].clone();
             if is_reversed {
                 all.reverse();
@@ -212,11 +217,57 @@ fn the_same_documents_give_the_same_bytes() {
             let mut files = server(&api, &Root::default(), Dispatch::Dropshot).unwrap();
             let api = dropshot_codegen::model(&newest).unwrap();
             files.extend(client(&newest, &api, &Root::default()).unwrap());
-            files.into_iter().map(|file| (file.name, file.text)).collect::<Vec<_>>()
+            texts(files)
         };
         let first = bytes(false);
-        assert!(first == bytes(false), "{name}: another run");
-        assert!(first == bytes(true), "{name}: another order");
+        assert!(first == bytes(false), "{names:?}: another run");
+        assert!(first == bytes(true), "{names:?}: another order");
+    }
+}
+
+fn texts(files: Vec<output::File>) -> Vec<(String, String)> {
+    files.into_iter().map(|file| (file.name, file.text)).collect()
+}
+
+/// The parts in a file, which are referenced by name, may be in any order, and so may the files on disk.
+#[test]
+fn the_order_of_parts_and_their_files_changes_nothing() {
+    let source = path("positive");
+    let bytes = |is_reversed: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("files/parts")).unwrap();
+        let mut names = [
+            "files.yaml",
+            "files/parts/pet.yaml",
+            "files/parts/pets.yaml",
+            "files/parts/shared.json",
+        ];
+        if is_reversed {
+            names.reverse();
+        }
+        for name in names {
+            let mut text = std::fs::read_to_string(source.join(name)).unwrap();
+            if is_reversed && name.ends_with("shared.json") {
+                let reversed =
+                    |all: serde_json::Map<String, Value>| all.into_iter().rev().collect::<serde_json::Map<_, _>>();
+                let mut sections: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+                for (_, section) in &mut sections {
+                    *section = reversed(section.as_object().unwrap().clone()).into();
+                }
+                text = Value::Object(reversed(sections)).to_string();
+            }
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let document = load::from_file(&folder.path().join("files.yaml")).unwrap();
+        let api = dropshot_codegen::model(&document).unwrap();
+        let mut files = server(&api, &Root::default(), Dispatch::Dropshot).unwrap();
+        files.extend(client(&document, &api, &Root::default()).unwrap());
+        texts(files)
+    };
+    let first = bytes(false);
+    assert!(first.iter().any(|(name, _)| name == "api.rs"));
+    for ((name, one), (_, other)) in first.iter().zip(bytes(true)) {
+        assert!(*one == other, "{name} depends on the order");
     }
 }
 

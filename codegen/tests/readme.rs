@@ -16,7 +16,35 @@ fn quick_start() -> Vec<&'static str> {
     line.split(" && ").collect()
 }
 
-/// Runs the commands in a folder that contains only the document, without the network.
+/// A command in a new crate, without the network.
+///
+/// Cargo resolves its dependencies from the registry's index and archives in `CARGO_HOME`, which an earlier build of the workspace
+/// has filled. Offline, a vendored folder has the same archives; here, it would only be copied from them.
+fn cargo(folder: &Path, arguments: &[&str]) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(arguments)
+        .current_dir(folder)
+        .env("CARGO_NET_OFFLINE", "true")
+        // Compiled dependencies are kept between runs.
+        .env(
+            "CARGO_TARGET_DIR",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme"),
+        )
+        .env("LISTEN", "127.0.0.1:0");
+    cargo
+}
+
+fn generator(folder: &Path, arguments: &[&str]) {
+    let made = Command::new(env!("CARGO_BIN_EXE_dropshot-codegen"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// Runs the commands in a folder that contains only the document.
 #[test]
 #[ignore = "compiles Dropshot; script/check runs it"]
 fn the_quick_start_serves_a_document_from_an_empty_folder() {
@@ -27,31 +55,11 @@ fn the_quick_start_serves_a_document_from_an_empty_folder() {
     let folder = tempfile::tempdir().unwrap();
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/petstore/openapi.yaml");
     std::fs::copy(document, folder.path().join("petstore.yaml")).unwrap();
-
-    let mut words = init.split(' ');
-    assert_eq!(words.next(), Some("dropshot-codegen"));
-    let made = Command::new(env!("CARGO_BIN_EXE_dropshot-codegen"))
-        .args(words)
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let words: Vec<&str> = init.strip_prefix("dropshot-codegen ").unwrap().split(' ').collect();
+    generator(folder.path(), &words);
     let made = folder.path().join(enter.strip_prefix("cd ").unwrap());
-
-    // Compiled dependencies are kept between runs.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
-    let cargo = |arguments: &[&str]| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo
-            .args(arguments)
-            .current_dir(&made)
-            .env("CARGO_NET_OFFLINE", "true")
-            .env("CARGO_TARGET_DIR", &target)
-            .env("LISTEN", "127.0.0.1:0");
-        cargo
-    };
-    assert!(cargo(&["build"]).status().unwrap().success());
-    let mut server = cargo(&["run"]).stdout(Stdio::piped()).spawn().unwrap();
+    assert!(cargo(&made, &["build"]).status().unwrap().success());
+    let mut server = cargo(&made, &["run"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     let line = lines.next().unwrap().unwrap();
     let address = line.strip_prefix("serving at http://").unwrap();
@@ -62,4 +70,62 @@ fn the_quick_start_serves_a_document_from_an_empty_folder() {
     server.kill().unwrap();
     server.wait().unwrap();
     assert!(response.starts_with("HTTP/1.1 501 "), "{response}");
+}
+
+/// Errors with the members of Dropshot's own, and with those of this project's service, which are in an envelope.
+#[test]
+#[ignore = "compiles Dropshot; script/check runs it"]
+fn the_errors_of_a_new_crate_match_the_schema_of_the_document_on_the_first_day() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let archive = std::fs::read_to_string(format!("{root}/codegen/fixtures/round_trip.txtar")).unwrap();
+    let all = dropshot_codegen::archive::files(&archive);
+    let (_, dropshots) = all.iter().find(|(name, _)| name == "pets.json").unwrap();
+    std::fs::write(folder.path().join("dropshots.json"), dropshots).unwrap();
+    let own = format!("{root}/spec/partner-api.yaml");
+    for (spec, name) in [("dropshots.json", "dropshots"), (&own, "own")] {
+        generator(folder.path(), &["--spec", spec, "init", name]);
+        assert!(
+            cargo(&folder.path().join(name), &["test"]).status().unwrap().success(),
+            "{spec}"
+        );
+    }
+}
+
+/// The packages that `cargo publish` uploads, which contain what the sources include at compile time.
+#[test]
+fn both_crates_can_be_packaged() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let packages = [
+        "package",
+        "-p",
+        "codegen-runtime",
+        "-p",
+        "dropshot-codegen",
+        "--allow-dirty",
+        "--no-verify",
+    ];
+    let target = tempfile::tempdir().unwrap();
+    let made = cargo(root, &packages)
+        .env("CARGO_TARGET_DIR", target.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut made: Vec<_> = std::fs::read_dir(target.path().join("package"))
+        .unwrap()
+        .flatten()
+        .collect();
+    made.retain(|entry| entry.path().extension().is_some_and(|extension| extension == "crate"));
+    assert_eq!(made.len(), 2, "{made:?}");
+
+    let listed = cargo(root, &[&packages[..6], &["--list"]].concat()).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    for file in [
+        "README.md",
+        "templates/client/decimal_number.rs",
+        "templates/crate.txtar",
+        "templates/operation.txtar",
+    ] {
+        assert!(listed.lines().any(|line| line == file), "{file} is missing:\n{listed}");
+    }
 }

@@ -110,6 +110,77 @@ fn new_writes_the_file_of_an_operation_and_adds_it_to_its_modules_once() {
     assert_eq!(everything(&pets), before);
 }
 
+/// A document whose errors have this body.
+fn document_with_errors(schema: &str) -> String {
+    format!(
+        "openapi: 3.0.3\ninfo: {{title: T, version: '1'}}\npaths:\n  /pets/{{id}}:\n    get:\n      operationId: get_pet\n      \
+         parameters: [{{in: path, name: id, required: true, schema: {{type: integer}}}}]\n      responses:\n        '204': \
+         {{description: done}}\n        4XX: {{description: no, content: {{application/json: {{schema: {{$ref: \
+         '#/components/schemas/Error'}}}}}}}}\n        5XX: {{description: no, content: {{application/json: {{schema: {{$ref: \
+         '#/components/schemas/Error'}}}}}}}}\ncomponents:\n  schemas:\n    Error: {schema}\n    Detail: {{type: object, required: \
+         [code, message], properties: {{code: {{type: string, enum: [not_found, bad_request, internal_error]}}, message: {{type: \
+         string, minLength: 3, maxLength: 40}}, trace_id: {{type: string}}}}}}\n"
+    )
+}
+
+/// Each body, and the lines of `error.rs` that fill it.
+#[test]
+fn the_error_type_of_a_new_crate_has_the_body_that_the_document_declares() {
+    for (schema, lines) in [
+        (
+            "{type: object, required: [message, request_id], properties: {error_code: {type: string}, message: {type: string}, \
+             request_id: {type: string}}}",
+            &[
+                "error_code: code.clone(),",
+                "message: message.clone(),",
+                "self.body.request_id = id.to_string();",
+                "Some(id) => error.of_request(&id),",
+            ][..],
+        ),
+        (
+            "{type: object, required: [error], properties: {error: {$ref: '#/components/schemas/Detail'}}}",
+            &[
+                "error: types::Detail {",
+                "code: match status.as_u16() { 400 => types::DetailCode::BadRequest, 404 => types::DetailCode::NotFound, _ => \
+                 types::DetailCode::InternalError },",
+                "message: format!(\"{message:3.40}\"),",
+                "self.body.error.trace_id = Some(id.to_string());",
+            ],
+        ),
+        (
+            "{type: object, properties: {error: {$ref: '#/components/schemas/Detail'}}}",
+            &[
+                "error: Some(types::Detail {",
+                "if let Some(error) = &mut self.body.error {",
+            ],
+        ),
+        (
+            "{type: object, required: [id, at, day, kind, code], properties: {id: {type: string, format: uuid}, at: {type: string, \
+             format: date-time}, day: {type: string, format: date}, kind: {type: string, minLength: 7}, code: {type: string, \
+             pattern: '^[A-Z_]+$'}}}",
+            &[
+                "id: uuid::Uuid::nil(),",
+                "at: chrono::Utc::now(),",
+                "day: chrono::Utc::now().date_naive(),",
+                "kind: \"unknown\".to_string(),",
+                ".to_uppercase().replace(' ', \"_\"),",
+                "_message: String, _code: Option<String>",
+            ],
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.yaml"), document_with_errors(schema)).unwrap();
+        let made = run(folder.path(), &["--spec", "a.yaml", "init", "pets"]);
+        assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+        let error = std::fs::read_to_string(folder.path().join("pets/src/error.rs")).unwrap();
+        for line in lines {
+            assert!(error.contains(line), "{line} is missing:\n{error}");
+        }
+        let test = std::fs::read_to_string(folder.path().join("pets/tests/serving.rs")).unwrap();
+        assert!(test.contains("type Error = pets::generated::types::Error;"), "{test}");
+    }
+}
+
 #[test]
 fn init_rejects_nonempty_folders_and_invalid_crate_names() {
     let folder = tempfile::tempdir().unwrap();

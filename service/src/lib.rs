@@ -25,3 +25,5 @@ pub mod server;
 pub mod startup;
 pub mod storage;
 pub mod traces;
+
+pub use self::admission::caller;

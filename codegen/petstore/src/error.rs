@@ -8,14 +8,14 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Serialize, Serializer};
 
-use crate::generated::types::Error;
+use crate::generated::types;
 
 /// An error, as sent to the client.
 #[derive(Debug)]
 pub struct ApiError {
     status: ErrorStatusCode,
     /// The body.
-    pub body: Error,
+    pub body: types::Error,
 }
 
 impl ApiError {
@@ -31,7 +31,7 @@ impl ApiError {
     }
 
     fn with_code(status: ErrorStatusCode, message: String, _code: Option<String>) -> Self {
-        let body = Error {
+        let body = types::Error {
             message: message.clone(),
         };
         ApiError { status, body }
@@ -47,8 +47,7 @@ impl std::fmt::Display for ApiError {
 /// Errors in parameters and bodies, which Dropshot detects before it calls a handler.
 impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {
-        let code = error.error_code;
-        ApiError::with_code(error.status_code, error.external_message, code)
+        ApiError::with_code(error.status_code, error.external_message, error.error_code)
     }
 }
 
@@ -66,14 +65,14 @@ impl Serialize for ApiError {
 
 impl JsonSchema for ApiError {
     fn schema_name() -> String {
-        Error::schema_name()
+        types::Error::schema_name()
     }
 
     fn schema_id() -> Cow<'static, str> {
-        Error::schema_id()
+        types::Error::schema_id()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Error::json_schema(generator)
+        types::Error::json_schema(generator)
     }
 }

@@ -201,6 +201,61 @@ pub fn cookies<T: DeserializeOwned + JsonSchema>(headers: &HeaderMap) -> Result<
     parameters(as_texts(&sent), &[])
 }
 
+/// Declares a wrapper of another extractor.
+macro_rules! identified {
+    ($(#[$about:meta])* $name:ident, $kind:ident, $($request:ident: $ty:ty)?) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $name<E> {
+            inner: E,
+        }
+
+        impl<E> $name<E> {
+            /// The other extractor.
+            pub fn into_inner(self) -> E {
+                self.inner
+            }
+        }
+
+        #[async_trait]
+        impl<E: $kind + 'static> $kind for $name<E> {
+            async fn from_request<C: ServerContext>(
+                context: &RequestContext<C>,
+                $($request: $ty,)?
+            ) -> Result<Self, HttpError> {
+                let inner = E::from_request(context, $($request)?).await;
+                inner.map(|inner| $name { inner }).map_err(|mut error| {
+                    // Dropshot's IDs are UUIDs, which are valid headers.
+                    drop(error.add_header(REQUEST_ID, context.request_id.as_str()));
+                    error
+                })
+            }
+
+            fn metadata(content_type: ApiEndpointBodyContentType) -> ExtractorMetadata {
+                E::metadata(content_type)
+            }
+        }
+    };
+}
+
+identified! {
+    /// An extractor whose errors have the request's ID, so that an error type with its own body, which is converted from them,
+    /// can send it ([`request_id`]).
+    Identified, SharedExtractor,
+}
+
+identified! {
+    /// An [`Identified`] extractor of the body.
+    IdentifiedBody, ExclusiveExtractor, request: Request<Body>
+}
+
+const REQUEST_ID: &str = "x-request-id";
+
+/// The request's ID in an error of an [`Identified`] extractor.
+pub fn request_id(error: &HttpError) -> Option<&str> {
+    error.headers.as_ref()?.get(REQUEST_ID)?.to_str().ok()
+}
+
 fn unless_empty<T>(
     read: impl FnOnce(&HeaderMap, &[u8]) -> Result<T, HttpError>,
 ) -> impl FnOnce(&HeaderMap, &[u8]) -> Result<Option<T>, HttpError> {

@@ -4,7 +4,6 @@
 //! Error messages are fragments that state what is wrong and what would be valid. A [`ValidationError`] adds the place in the
 //! request.
 
-pub mod base64;
 pub mod body;
 #[cfg(feature = "server")]
 pub mod call;
@@ -20,25 +19,25 @@ pub mod gateway;
 pub mod json;
 pub mod names;
 pub mod param;
-pub mod path;
 pub mod pattern;
 pub mod plain;
 pub mod raw_json;
 #[cfg(feature = "server")]
 pub mod response;
 pub mod rules;
-pub mod schema;
 mod syntax;
 pub mod unions;
 pub mod validation;
 
-pub use self::base64::Base64;
 pub use decimal::ExactNumber;
 #[cfg(feature = "server")]
-pub use extractors::{Cookies, JsonBody, ListForm, ListQuery, OptionalForm, OptionalJsonBody, OptionalMultipart};
+pub use extractors::{
+    Cookies, Identified, IdentifiedBody, JsonBody, ListForm, ListQuery, OptionalForm, OptionalJsonBody,
+    OptionalMultipart,
+};
 #[cfg(feature = "server")]
 pub use failure::Failure;
-pub use format::Format;
+pub use format::{Base64, Format};
 pub use pattern::Pattern;
 pub use raw_json::RawJson;
 pub use rules::{ArrayRules, MapRules, NumberRules, PlausibleRange, StringRules};
@@ -65,4 +64,26 @@ impl serde::Serialize for Never {
 /// Invalid JSON becomes the type's default.
 pub fn constant<T: serde::de::DeserializeOwned + Default>(json: &str) -> T {
     serde_json::from_str(json).unwrap_or_default()
+}
+
+/// Schemas of the document in generated types.
+pub mod schema {
+    use schemars::r#gen::SchemaGenerator;
+    use schemars::schema::{Schema, SchemaObject};
+
+    /// The schema that the generator embedded, as JSON Schema in schemars' dialect.
+    ///
+    /// Invalid JSON becomes an empty schema.
+    pub fn embedded(json: &str) -> Schema {
+        // Dropshot adds a title to schema objects. An empty schema must not get one.
+        if json == "{}" {
+            return Schema::Bool(true);
+        }
+        Schema::Object(serde_json::from_str::<SchemaObject>(json).unwrap_or_default())
+    }
+
+    /// Adds the definition of `T` to the document of `generator`.
+    pub fn register<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) {
+        let _ = generator.subschema_for::<T>();
+    }
 }

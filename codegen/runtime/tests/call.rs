@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use codegen_runtime::call::{self, Query, Request};
-use codegen_runtime::path::variables;
+use codegen_runtime::param::variables;
 use codegen_runtime::validation::{ValidationError, ValidationErrors};
 use codegen_runtime::{NumberRules, StringRules, param};
 use http::header;

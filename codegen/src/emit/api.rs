@@ -108,7 +108,11 @@ pub(super) fn signature(operation: &Operation, api: &Api, dispatch: Dispatch) ->
     let response = derived(&operation.name, "Response");
     match dispatch {
         Dispatch::Dropshot => Signature {
-            arguments,
+            // `ApiError` is made from what an extractor returns, and then needs the request's ID.
+            arguments: match api.request_ids().is_empty() {
+                true => arguments,
+                false => arguments.into_iter().map(identified).collect(),
+            },
             response: quote! { #response },
         },
         Dispatch::Calls => {
@@ -119,6 +123,14 @@ pub(super) fn signature(operation: &Operation, api: &Api, dispatch: Dispatch) ->
             }
         }
     }
+}
+
+fn identified((name, ty): (TokenStream, TokenStream)) -> (TokenStream, TokenStream) {
+    let ty = match name.to_string().as_str() {
+        "body" | "upgrade" => quote! { IdentifiedBody<#ty> },
+        _ => quote! { Identified<#ty> },
+    };
+    (name, ty)
 }
 
 /// The versions that have an operation; nothing if all have it.

@@ -67,9 +67,9 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
         use dropshot::HttpResponse;
         use super::operations::{OPERATIONS, Operation};
         #types
+        use #root::caller::Caller;
         use #root::context::Context;
         use #root::error::ApiError;
-        use #root::gateway::Caller;
 
         #code
     }

@@ -66,8 +66,10 @@ pub(super) fn tokens(all: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
 fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let response = derived(&operation.name, "Response");
-    let arguments = api::arguments(operation, all);
+    let arguments = api::signature(operation, all, Dispatch::Dropshot).arguments;
     let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
+    let is_identified = !all.request_ids().is_empty();
+    let taken = is_identified.then(|| quote! { .into_inner() });
     let is_bytes = match &operation.body {
         Some(body) if matches!(body.content, BodyContent::Multipart) => !body.optional,
         body => matches!(body, Some(body) if matches!(body.content, BodyContent::Bytes)),
@@ -75,9 +77,9 @@ fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let mut values: Vec<TokenStream> = arguments
         .iter()
         .map(|(name, _)| match name.to_string().as_str() {
-            "body" if is_bytes => quote! { body },
-            "upgrade" => quote! { upgrade },
-            _ => quote! { #name.into_inner() },
+            "body" if is_bytes => quote! { body #taken },
+            "upgrade" => quote! { upgrade #taken },
+            _ => quote! { #name #taken.into_inner() },
         })
         .collect();
     if operation.body.as_ref().is_some_and(|body| body.raw) {
@@ -95,11 +97,21 @@ fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let error = error_type(all, operation);
     // The handler may also return an `ApiError`.
     let as_failure = all.failure(operation).map(|_| quote! { .map_err(Into::into) });
+    let call = quote! {
+        let caller = caller()?;
+        #raw
+        #place(rqctx.context(), &caller, #(#values),*).await #as_failure
+    };
+    let call = match is_identified {
+        false => call,
+        true => quote! {
+            let result: Result<_, ApiError> = async { #call }.await;
+            result.map_err(|error| error.of_request(&rqctx.request_id))
+        },
+    };
     quote! {
         async fn #name(rqctx: RequestContext<Context>, #(#parameters),*) -> Result<#response, #error> {
-            let caller = caller()?;
-            #raw
-            #place(rqctx.context(), &caller, #(#values),*).await #as_failure
+            #call
         }
     }
 }

@@ -27,6 +27,7 @@ use crate::model::Api;
 use crate::output::File;
 use tokens::file;
 
+pub use crate::model::Dispatch;
 pub use name_conflicts::operation_type;
 
 /// Generates the server's files.
@@ -134,17 +135,4 @@ impl Default for Root {
     fn default() -> Self {
         Root("crate".into())
     }
-}
-
-/// How requests reach their operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-pub enum Dispatch {
-    /// Generate `dispatch.rs`, which implements the API trait, for Dropshot's server
-    #[default]
-    Dropshot,
-    /// Generate `calls.rs`, a table of functions that each take a `codegen_runtime::call::Request`, and a `dispatch.rs` that
-    /// implements the API trait with a gateway
-    Calls,
 }

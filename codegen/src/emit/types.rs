@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::tokens::{docs, imports, reading};
 use super::{members, readers, tokens, unions};
-use crate::model::plausible;
 use crate::model::{
     Api, BodyContent, Field, Form, ListStyle, Operation, Others, Shape, Struct, Type, TypeDefinition, closure,
+    plausible_ranges as ranges_of,
 };
 use crate::naming::derived;
 
@@ -98,7 +98,7 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
 
 /// The `x-plausible-range` of a member, as a constant of the struct.
 fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
-    let ranges = plausible::ranges(&field.schema);
+    let ranges = ranges_of(&field.schema);
     if ranges.is_empty() {
         return None;
     }

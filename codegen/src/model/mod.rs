@@ -1,7 +1,6 @@
 //! The document as the emitters see it: names are final, references are resolved, and everything in it is supported.
 
 mod operation;
-pub mod plausible;
 mod types;
 mod values;
 
@@ -13,7 +12,7 @@ pub use types::{
     Alternative, Enumeration, EnumerationKind, Field, JoinedPart, ListStyle, OneWay, Others, Shape, Struct, Tagging,
     TypeDefinition, Union, Variant, close_over, closure,
 };
-pub use values::{IntegerKind, MapRules, StringRules, Type};
+pub use values::{IntegerKind, MapRules, PLAUSIBLE_RANGE, StringRules, Type, exact, plausible_ranges};
 
 use std::collections::BTreeSet;
 
@@ -128,14 +127,106 @@ impl Api {
     /// The type of an operation's error bodies if the document has several: the operation's errors are then
     /// `codegen_runtime::Failure`. If all operations share one type, `ApiError` has it.
     pub fn failure<'a>(&self, operation: &'a Operation) -> Option<&'a Ident> {
-        let mut all = self
-            .operations
-            .iter()
-            .filter_map(|operation| operation.error_type.as_ref());
-        let first = all.next()?;
-        match all.any(|other| other != first) {
-            true => operation.error_type.as_ref(),
-            false => None,
+        match self.error_body() {
+            None => operation.error_type.as_ref(),
+            Some(_) => None,
         }
     }
+
+    /// The type of the bodies of all errors, if it is one.
+    pub fn error_body(&self) -> Option<&Ident> {
+        let mut all = self.operations.iter().filter_map(|it| it.error_type.as_ref());
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
+    }
+
+    /// The members of the error body that contain the ID of the request, each as the path to its field.
+    pub fn request_ids(&self) -> Vec<Vec<RequestIdStep<'_>>> {
+        let mut found = Vec::new();
+        if let Some(body) = self.error_body() {
+            self.request_ids_in(body, &mut Vec::new(), &mut Vec::new(), &mut found);
+        }
+        found
+    }
+
+    fn request_ids_in<'a>(
+        &'a self,
+        ident: &'a Ident,
+        around: &mut Vec<&'a Ident>,
+        path: &mut Vec<RequestIdStep<'a>>,
+        found: &mut Vec<Vec<RequestIdStep<'a>>>,
+    ) {
+        if around.contains(&ident) {
+            return;
+        }
+        around.push(ident);
+        let steps: Vec<RequestIdStep<'a>> = match self.shape(ident) {
+            Some(Shape::Struct(object)) => {
+                let fields = object.fields.iter();
+                fields
+                    .map(|field| (&field.ident, &field.ty, field.is_option(), &*field.name))
+                    .collect()
+            }
+            Some(Shape::Joined(parts)) => parts.iter().map(|part| (&part.ident, &part.ty, false, "")).collect(),
+            _ => Vec::new(),
+        };
+        for step in steps {
+            path.push(step);
+            let is_id = error_member(step.3) == Some(ErrorMember::RequestId);
+            match step.1 {
+                Type::Uuid if is_id => found.push(path.clone()),
+                Type::String(rules) if is_id && rules.check(EXAMPLE_ID).is_ok() => found.push(path.clone()),
+                Type::Named(inner) => self.request_ids_in(inner, around, path, found),
+                _ => {}
+            }
+            path.pop();
+        }
+        around.pop();
+    }
+}
+
+/// A field on the path to a request ID: its name in Rust, its type, whether it is an `Option`, and the member's name.
+pub type RequestIdStep<'a> = (&'a Ident, &'a Type, bool, &'a str);
+
+/// An ID in the form of Dropshot's.
+const EXAMPLE_ID: &str = "0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c";
+
+/// What a server knows about every error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorMember {
+    /// The message for people.
+    Message,
+    /// The code for programs.
+    Code,
+    /// The HTTP status.
+    Status,
+    /// The ID of the request.
+    RequestId,
+}
+
+/// What a member of an error body contains, by its name.
+pub fn error_member(name: &str) -> Option<ErrorMember> {
+    let name: String = name.chars().filter(|it| it.is_ascii_alphanumeric()).collect();
+    let name = name.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    match () {
+        () if has(&["requestid", "correlationid", "traceid"]) => Some(ErrorMember::RequestId),
+        () if has(&["status"]) => Some(ErrorMember::Status),
+        () if has(&["code"]) => Some(ErrorMember::Code),
+        () if has(&["message", "detail", "description", "reason", "error", "title"]) => Some(ErrorMember::Message),
+        () => None,
+    }
+}
+
+/// How requests reach their operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum Dispatch {
+    /// Generate `dispatch.rs`, which implements the API trait, for Dropshot's server
+    #[default]
+    Dropshot,
+    /// Generate `calls.rs`, a table of functions that each take a `codegen_runtime::call::Request`, and a `dispatch.rs` that
+    /// implements the API trait with a gateway
+    Calls,
 }

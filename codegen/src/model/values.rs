@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use codegen_runtime::{ArrayRules, NumberRules, Pattern};
+use codegen_runtime::{ArrayRules, ExactNumber, NumberRules, Pattern};
 use proc_macro2::Ident;
+use rust_decimal::Decimal;
+use serde_json::Value;
 
 /// The rules of a string.
 pub type StringRules = codegen_runtime::StringRules<Pattern>;
@@ -136,4 +138,29 @@ impl Type {
             _ => None,
         }
     }
+}
+
+/// The ranges in which the values of a map are expected, by name.
+pub const PLAUSIBLE_RANGE: &str = "x-plausible-range";
+
+/// The ranges of a map's schema that has been checked: name, minimum and maximum.
+pub fn plausible_ranges(schema: &Value) -> Vec<(&str, Decimal, Decimal)> {
+    let all = schema
+        .get(PLAUSIBLE_RANGE)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    all.filter_map(|(name, range)| {
+        let bound = |key: &str| exact(range.get(key)?);
+        Some((name.as_str(), bound("minimum")?, bound("maximum")?))
+    })
+    .collect()
+}
+
+/// The exact value of a number in the document.
+pub fn exact(value: &Value) -> Option<Decimal> {
+    let Value::Number(number) = value else { return None };
+    ExactNumber::parse(&number.to_string(), 28)
+        .ok()
+        .map(|number| number.value)
 }

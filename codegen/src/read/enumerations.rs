@@ -2,9 +2,9 @@
 
 use proc_macro2::Ident;
 
-use super::keywords::allow;
 use super::names;
 use crate::error::Problem;
+use crate::keywords::allow;
 use crate::model::{Enumeration, EnumerationKind, IntegerKind, Variant};
 use crate::node::Node;
 

@@ -1,5 +1,6 @@
 //! Members of objects, and parameters.
 
+use codegen_runtime::Pattern;
 use heck::ToUpperCamelCase;
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::embed::embedded;
 use super::names;
 use super::schema::{Derived, ty};
 use crate::error::Problem;
-use crate::model::{Field, OneWay};
+use crate::model::{Field, OneWay, PLAUSIBLE_RANGE, exact};
 use crate::node::Node;
 
 /// Reads a member of an object, or a parameter, whose schema is at `node`. `owner` is the type that it belongs to.
@@ -76,4 +77,44 @@ const MAX_REFERENCES: usize = 32;
 pub(super) fn may_be_null(node: &Node<'_>) -> Result<bool, Problem> {
     let nullable = resolved_member(node, "nullable")?;
     Ok(nullable.is_some_and(|place| place.value() == &Value::Bool(true)))
+}
+
+/// Rejects ranges that are incomplete, empty, or for names that cannot occur.
+///
+/// # Errors
+/// The place of the first such range.
+pub fn plausible_range(node: &Node<'_>, key_pattern: Option<&Pattern>, values_are_exact: bool) -> Result<(), Problem> {
+    let Some(ranges) = node.get(PLAUSIBLE_RANGE) else {
+        return Ok(());
+    };
+    if !values_are_exact {
+        return Err(ranges.reject(
+            "`x-plausible-range` must be on a map of numbers with `format: decimal`; remove it or \
+                                  add the format",
+        ));
+    }
+    for (name, range) in ranges.members()? {
+        if key_pattern.is_some_and(|pattern| !pattern.is_match(name)) {
+            return Err(range.reject(format!(
+                "`{name}` does not match the `x-key-pattern` of this map; remove it"
+            )));
+        }
+        for (key, place) in range.members()? {
+            if !["minimum", "maximum"].contains(&key) {
+                return Err(place.reject(format!(
+                    "`{key}` is not supported here; a range has `minimum` and `maximum`"
+                )));
+            }
+        }
+        let bound = |key: &str| {
+            let place = range
+                .get(key)
+                .ok_or_else(|| range.reject("a range must have both `minimum` and `maximum`"))?;
+            exact(place.value()).ok_or_else(|| place.reject("must be a number"))
+        };
+        if bound("minimum")? > bound("maximum")? {
+            return Err(range.reject("`minimum` must not exceed `maximum`; swap them"));
+        }
+    }
+    Ok(())
 }

@@ -3,12 +3,10 @@
 mod embed;
 mod enumerations;
 mod field;
-mod keywords;
 mod kinds;
 mod names;
 mod object;
 mod operation;
-mod plausible;
 mod responses;
 mod scalar;
 mod schema;
@@ -29,10 +27,8 @@ use crate::model::{
 use crate::naming::{Renamed, SharedNames};
 use crate::node::{METHODS, Node};
 
-pub use keywords::{ANNOTATIONS, KEYWORDS};
 pub use object::is_weaker;
 pub use operation::PARAMETER;
-pub use responses::is_json;
 
 /// A part of a document that can be read on its own.
 #[derive(Clone, Debug, PartialEq)]

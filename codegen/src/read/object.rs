@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use syn::ext::IdentExt;
 
 use super::field;
-use super::keywords::allow;
 use super::schema::{self, Derived};
 use super::{names, union};
 use crate::error::Problem;
+use crate::keywords::allow;
 use crate::model::{Field, MapRules, Others, Shape, Struct, Type};
 use crate::node::Node;
 

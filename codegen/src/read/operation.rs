@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::field;
-use super::keywords::ANNOTATIONS;
 use super::schema::Derived;
 use super::{embed, names, object, responses, schema, security, union};
 use crate::error::Problem;
+use crate::keywords::{ANNOTATIONS, is_json};
 use crate::model::{
     BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, StringRules, Type, Versions,
 };
@@ -169,7 +169,7 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     }
     let (schema, list) = match node.get("content").as_ref().map(Node::members).transpose()?.as_deref() {
         None => (node.need("schema")?, list_style(node, location.text()?)?),
-        Some([(media_type, media)]) if responses::is_json(media_type) => (media.need("schema")?, ListStyle::Json),
+        Some([(media_type, media)]) if is_json(media_type) => (media.need("schema")?, ListStyle::Json),
         Some(_) => {
             return Err(node
                 .need("content")?
@@ -276,7 +276,7 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
     let further_errors = body.flag("x-further-faults")?;
     let content = body.need("content")?;
     let content = match content.members()?.as_slice() {
-        [(media_type, media)] if responses::is_json(media_type) => {
+        [(media_type, media)] if is_json(media_type) => {
             let schema = media.need("schema")?;
             BodyContent::Json(schema::named_type(&schema, &format!("{owner}Body"), derived)?)
         }

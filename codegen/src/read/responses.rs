@@ -7,6 +7,7 @@ use syn::ext::IdentExt;
 use super::schema::{self, Derived};
 use super::{embed, names};
 use crate::error::Problem;
+use crate::keywords::is_json;
 use crate::model::{
     Alternative, ErrorCode, ResponseContent, ResponseHeader, Shape, Success, Tagging, Type, TypeDefinition, Union,
 };
@@ -190,12 +191,6 @@ fn content<'a>(
         [(media_type, _)] => Ok(ResponseContent::Bytes((*media_type).to_string())),
         _ => Err(content.reject(super::operation::CHOOSE)),
     }
-}
-
-/// Whether a media type is JSON, including `+json` types and parameters.
-pub fn is_json(media_type: &str) -> bool {
-    let name = media_type.split(';').next().unwrap_or_default().trim().to_lowercase();
-    name == "application/json" || name.starts_with("application/") && name.ends_with("+json")
 }
 
 fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Result<Success, Problem> {

@@ -3,8 +3,8 @@
 use codegen_runtime::{Format, NumberRules, Pattern};
 use serde_json::json;
 
-use super::keywords::allow;
 use crate::error::Problem;
+use crate::keywords::allow;
 use crate::model::{IntegerKind, StringRules, Type};
 use crate::node::Node;
 

@@ -9,12 +9,10 @@ use syn::ext::IdentExt;
 
 use super::embed::{embedded, references};
 use super::field::may_be_null;
-use super::keywords::{ANNOTATIONS, allow};
-use super::{enumerations, names, object, plausible, scalar, union};
-use crate::equivalent::is_of_another_type;
+use super::{enumerations, field, names, object, scalar, union};
 use crate::error::Problem;
-use crate::model::plausible::KEYWORD;
-use crate::model::{MapRules, Shape, Type, TypeDefinition};
+use crate::keywords::{ANNOTATIONS, allow, is_of_another_type};
+use crate::model::{MapRules, PLAUSIBLE_RANGE, Shape, Type, TypeDefinition};
 use crate::node::Node;
 
 /// The types of inline schemas, with names derived from their places.
@@ -297,7 +295,7 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
             "minProperties",
             "maxProperties",
             "x-key-pattern",
-            KEYWORD,
+            PLAUSIBLE_RANGE,
         ],
     )?;
     let values = match node.get("additionalProperties") {
@@ -312,7 +310,7 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
         key_pattern: scalar::pattern(node, "x-key-pattern")?,
     };
     let values_are_exact = matches!(values, Type::ExactNumber { .. });
-    plausible::check(node, rules.key_pattern.as_ref(), values_are_exact)?;
+    field::plausible_range(node, rules.key_pattern.as_ref(), values_are_exact)?;
     Ok(Type::Map {
         values: Box::new(values),
         rules,

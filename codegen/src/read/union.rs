@@ -5,12 +5,12 @@ use proc_macro2::Ident;
 use serde_json::Value;
 
 use super::field::may_be_null;
-use super::keywords::allow;
 use super::names::named;
 use super::object::Member;
 use super::schema::{self, Derived};
 use super::{enumerations, kinds, names, object, scalar};
 use crate::error::Problem;
+use crate::keywords::allow;
 use crate::model::{Alternative, EnumerationKind, JoinedPart, Shape, Tagging, Type, Union};
 use crate::naming::numbered;
 use crate::node::Node;

@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::emit::Dispatch;
 use crate::error::Problem;
+use crate::keywords::{ANNOTATIONS, KEYWORDS};
 use crate::load::Document;
+use crate::model::Dispatch;
 use crate::naming::SharedNames;
 use crate::node::below;
-use crate::read::{self, ANNOTATIONS, KEYWORDS};
+use crate::read;
 use crate::{lint, structure};
 
 pub use skip::{Left, skipping};

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use syn::ext::IdentExt;
-
+use super::error_body::ErrorBody;
 use super::{Plan, templates};
 use crate::emit::{self, Dispatch, Root};
 use crate::error::Problem;
 use crate::load::Document;
-use crate::model::{Api, Field, Others, Shape, Struct, Type};
+use crate::model::{Api, RequestIdStep, Type};
 use crate::output;
 
 /// The source of the `codegen-runtime` dependency.
@@ -102,6 +101,10 @@ pub fn init(
         .any(|operation| operation.body.as_ref().is_some_and(|body| body.raw));
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let error = declared_error(api);
+    let checked = match api.error_body() {
+        Some(ident) if error.is_some() => format!("generated::types::{ident}"),
+        _ => "error::ApiError".into(),
+    };
     let about_error = match &error {
         Some(_) => "the error type of all operations, with the body that the document declares",
         None => "the error type of all operations; give it the body that your document declares",
@@ -129,17 +132,8 @@ pub fn init(
     } else {
         [ERRORS[1], ERRORS[0]]
     };
-    let always = match error {
-        Some(error) => {
-            let code = if error.has_code { "code" } else { "_code" };
-            values.push(("{{code}}", code.into()));
-            values.push(("{{error}}", error.ty));
-            values.push(("{{members}}", error.members));
-            error.always
-        }
-        None => vec!["message".into()],
-    };
-    values.push(("{{error_members}}", format!("{always:?}")));
+    values.push(("{{checked_error}}", checked));
+    values.extend(error.into_iter().flatten());
     let mut plan = Plan::new(folder, Dispatch::Dropshot);
     plan.file(spec, text)?;
     for (path, template) in templates(OF_THE_CRATE).into_iter().filter(|(path, _)| path != unused) {
@@ -161,68 +155,76 @@ pub fn init(
     Ok(written)
 }
 
-/// An error type that has the body that the document declares for all errors.
-pub struct DeclaredError {
-    /// The body's Rust type.
-    pub ty: String,
-    /// The lines that fill its fields from `status`, `message` and `code`.
-    pub members: String,
-    /// Whether `code` is used.
-    pub has_code: bool,
-    /// The names of the members that are always sent.
-    pub always: Vec<String>,
+/// The values of the template of an error type with the body that the document declares; `None` if errors have several
+/// bodies, or nothing that the server knows is a value of it.
+fn declared_error(api: &Api) -> Option<Vec<(&'static str, String)>> {
+    let ident = api.error_body()?;
+    let ty = Type::Named(ident.clone());
+    let mut body = ErrorBody::new(api);
+    let value = body.value(&ty, "", 2)?;
+    let name = |name: &str, is_used: bool| if is_used { name.into() } else { format!("_{name}") };
+    let [has_message, has_code] = body.uses;
+    let ids = api.request_ids();
+    Some(vec![
+        ("{{error}}", ident.to_string()),
+        ("{{value}}", value),
+        ("{{message}}", name("message", has_message)),
+        ("{{code}}", name("code", has_code)),
+        ("{{request_id}}", request_id(&ids)),
+        (
+            "{{identified}}",
+            match ids.is_empty() {
+                true => "ApiError::with_code(error.status_code, error.external_message, error.error_code)".into(),
+                false => IDENTIFIED.into(),
+            },
+        ),
+    ])
 }
 
-/// The declared error body, if all errors have the same and it can be filled from an error of Dropshot.
-fn declared_error(api: &Api) -> Option<DeclaredError> {
-    let ident = api
-        .operations
-        .iter()
-        .find_map(|operation| operation.error_type.as_ref())?;
-    if api.operations.iter().any(|operation| api.failure(operation).is_some()) {
-        return None;
-    }
-    let definition = api.types.iter().find(|definition| definition.ident == *ident)?;
-    let Shape::Struct(Struct { fields, others }) = &definition.shape else {
-        return None;
-    };
-    let mut members = String::new();
-    for field in fields {
-        members += &format!("            {}: {},\n", field.ident, value(field)?);
-    }
-    if let Others::Kept(field) = others {
-        members += &format!("            {}: Default::default(),\n", field.ident);
-    }
-    let always = fields.iter().filter(|field| field.required && !field.nullable);
-    members.contains("message").then(|| DeclaredError {
-        ty: ident.unraw().to_string(),
-        has_code: members.contains("code.") || members.contains(": code,"),
-        members,
-        always: always.map(|field| field.name.clone()).collect(),
-    })
-}
+const IDENTIFIED: &str = "let id = codegen_runtime::extractors::request_id(&error).map(str::to_string);
+        let error = ApiError::with_code(error.status_code, error.external_message, error.error_code);
+        match id {
+            Some(id) => error.of_request(&id),
+            None => error,
+        }";
 
-/// The expression for a field; `None` if a required field cannot be filled.
-fn value(field: &Field) -> Option<String> {
-    let name = field.name.to_lowercase();
-    let is_named = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    let is_code = is_named(&["code", "status"]);
-    let known = match &field.ty {
-        Type::String(rules) if rules.pattern.is_none() && rules.format.is_none() => match is_code {
-            true if field.is_option() => return Some("code".into()),
-            true => Some("code.unwrap_or_else(|| status.as_u16().to_string())"),
-            false if is_named(&["message", "detail", "description", "reason", "error", "title"]) => {
-                Some("message.clone()")
+/// The method that sets the members with the request's ID; empty if there are none.
+fn request_id(ids: &[Vec<RequestIdStep<'_>>]) -> String {
+    let statements = ids.iter().map(|steps| {
+        let (mut place, mut end) = ("self.body".to_string(), String::new());
+        let mut start = String::new();
+        for (index, (ident, ty, is_option, _)) in steps.iter().enumerate() {
+            place = format!("{place}.{ident}");
+            if index + 1 == steps.len() {
+                let id = match ty {
+                    Type::Uuid => "id.parse().unwrap_or_default()",
+                    _ => "id.to_string()",
+                };
+                let id = if *is_option {
+                    format!("Some({id})")
+                } else {
+                    id.to_string()
+                };
+                start += &format!("        {place} = {id};\n");
+            } else if *is_option {
+                start += &format!("        if let Some({ident}) = &mut {place} {{\n");
+                place = ident.to_string();
+                end += "        }\n";
             }
-            false if field.is_option() => None,
-            false => Some("String::new()"),
-        },
-        Type::Integer { kind, .. } if is_code && kind.range().1 >= u16::MAX.into() => Some("status.as_u16().into()"),
-        _ => None,
-    };
-    match known {
-        Some(known) if field.is_option() => Some(format!("Some({known})")),
-        Some(known) => Some(known.into()),
-        None => field.is_option().then(|| "None".into()),
+        }
+        start + &end
+    });
+    let statements = String::from_iter(statements);
+    if statements.is_empty() {
+        return String::new();
     }
+    format!(
+        "
+    /// Sets the ID of the request, which the body contains. Generated code calls this method for all errors of operations.
+    #[must_use]
+    pub fn of_request(mut self, id: &str) -> Self {{
+{statements}        self
+    }}
+"
+    )
 }

@@ -5,6 +5,7 @@
 //! `a/{tag}/mod.rs.lines` contains lines that are added, in alphabetical order, to a file that does not have them. The lines of a block, `mod x {` … `}`, are added to the same block. Existing files are never overwritten.
 
 mod crates;
+mod error_body;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -39,6 +39,11 @@ pub fn positive() -> Vec<Fixture> {
     all
 }
 
+/// The documents that Dropshot emits for the traits in `fixtures/round_trip`.
+pub fn round_trips() -> Vec<Fixture> {
+    archived("round_trip.txtar")
+}
+
 /// The documents of former defects, from which code is generated.
 pub fn defects() -> Vec<Fixture> {
     archived("defects.txtar")

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 /// The version of the renderer. It is increased with every change to the rendering, so that PDFs of older versions are stale.
 /// `crates/report-pdf/tests/render/document.rs` fails if the pages change under the same version.
-pub const RENDERER_VERSION: i32 = 6;
+pub const RENDERER_VERSION: i32 = 7;
 
 /// Returns a new key, `reports/<report>/<renderer version>-<fingerprint>-<unique>.pdf`. Each rendering has a different key, so
 /// that no object is ever overwritten.

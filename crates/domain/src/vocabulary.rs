@@ -1,4 +1,13 @@
-//! The known values of the partner contract's vocabularies that reports are written with. The database accepts no others.
+//! The known values of the partner contract's vocabularies that reports are written with, of which the database accepts no others,
+//! and the model years.
+
+use chrono::{DateTime, Datelike as _, Utc};
+
+/// The latest model year of a vehicle that exists `now`: the next year, because manufacturers sell its models in advance.
+#[must_use]
+pub fn latest_model_year(now: DateTime<Utc>) -> i32 {
+    now.year() + 1
+}
 
 /// Body types of vehicles.
 pub const BODY_TYPES: &[&str] = &[

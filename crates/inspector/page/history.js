@@ -25,7 +25,7 @@ export async function undoMeasurement(id, measurement) {
 }
 
 export function history(report) {
-  return h("div", { key: "history" }, transitions(report), settled(report));
+  return h("div", { key: "history" }, transitions(report), plates(report), settled(report));
 }
 
 function transitions(report) {
@@ -46,6 +46,12 @@ function transitions(report) {
         ),
       ),
   );
+}
+
+function plates({ plate_corrections: corrections }) {
+  if (corrections.length === 0) return null;
+  const line = ({ from, to, by, at }) => h("li", { key: at }, t("history.plate", { from, to, who: by, time: time(at) }));
+  return h("ul", { class: "plates", key: "plates" }, corrections.map(line));
 }
 
 function settled(report) {

@@ -61,7 +61,7 @@ export function moveDialog() {
       },
       subject(report, state.session),
       h("p", null, lead(report, to)),
-      isPublishing && [required(report), !isBlocked && lacking(report)],
+      isPublishing && [assessment(report), required(report), !isBlocked && lacking(report)],
       isNeeded &&
         field("reason", t("move.reason"), h("textarea", { rows: 3, maxlength: 1000, value: reason, oninput: type }), { error }),
       !isNeeded && error && note("bad", error),
@@ -84,6 +84,12 @@ function lead(report, to) {
   if (isBack(report, to)) return t("move.backLead");
   if (to === "REVISION_REQUESTED" && report.status === "PUBLISHED") return t("move.reviseLead");
   return word("moveLead", to);
+}
+
+/** The score that the publication gives, and how much was inspected. */
+function assessment({ assessment: { score, inspected, points } }) {
+  if (!inspected) return null;
+  return h("p", { class: "assessment" }, t("move.assessment", { score, inspected, points }));
 }
 
 /** The missing points that are listed at once; the others unfold. */

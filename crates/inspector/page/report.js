@@ -165,7 +165,9 @@ function published(report) {
           h(
             "ul",
             { class: "earlier" },
-            earlier.map(({ sha256, published_at: at }) => h("li", { key: sha256 }, time(at), " ", copied(sha256))),
+            earlier.map(({ sha256, published_at: at, revised_for: reason }) =>
+              h("li", { key: sha256 }, time(at), " ", copied(sha256), reason && h("blockquote", null, reason)),
+            ),
           ),
         ),
     ),

@@ -18,15 +18,18 @@ export function statusByThresholds(value, bounds) {
  * The status of an answer of a form, or of a computed value: that of the form's template, or for a code that it does not have (an
  * imported one) that of the answer; `null` without a status.
  */
-export function statusOf(form, { status_code: code, status_label: label, severity }) {
+export function statusOf(form, { status_code: code, status_label: label, severity, is_inspected }) {
   if (!code) return null;
   const known = form.statuses.find((status) => status.code === code);
-  return known ? { ...known, severity: severity ?? known.severity } : { code, label: label ?? code, severity };
+  return known ? { ...known, severity: severity ?? known.severity } : { code, label: label ?? code, severity, is_inspected };
 }
 
-/** The tone of a status, which determines its color and its icon: `good`, `fair`, `bad`, or `none` without a status. */
+/**
+ * The tone of a status, which determines its color and its icon: `good`, `fair`, `bad`, or `none` without a status or with one that
+ * says that the point was not inspected.
+ */
 export function tone(status) {
-  if (!status) return "none";
+  if (!status || status.is_inspected === false) return "none";
   return { NONE: "good", HIGH: "bad" }[status.severity] ?? "fair";
 }
 
@@ -46,8 +49,8 @@ export const isEditable = (report) => ["DRAFT", "REVISION_REQUESTED"].includes(r
 /** The form that devices write into. */
 export const testLine = (report) => report.forms.find((form) => form.is_test_line);
 
-/** The number of a form's points that have an answer. */
-export const answered = (form) => form.points.filter((point) => point.status_code).length;
+/** The number of a form's points that were inspected. */
+export const answered = (form) => form.points.filter((point) => point.is_inspected).length;
 
 /** The numbers of a report's inspected points and of all its points (INS-13). */
 export function progress(report) {
@@ -55,8 +58,8 @@ export function progress(report) {
   return { inspected: sum(answered), all: sum((form) => form.points.length) };
 }
 
-/** The required points without an answer, each with its form. The report cannot be published without them. */
+/** The required points that were not inspected, each with its form. The report cannot be published without them. */
 export function missing(report) {
-  const isMissing = (point) => point.is_required && !point.status_code;
+  const isMissing = (point) => point.is_required && !point.is_inspected;
   return report.forms.flatMap((form) => form.points.filter(isMissing).map((point) => [form, point]));
 }

@@ -274,6 +274,7 @@ const tr = {
   "vehicle.save": "Düzeltmeyi kaydet",
   "vehicle.corrected": "Araç bilgileri düzeltildi.",
   "vehicle.meanwhile": "Bir meslektaşınız araç bilgilerini bu arada düzeltti; hiçbir şey kaydedilmedi. Onun yazdıklarını kontrol edip yeniden kaydedin:",
+  "vehicle.already": "Bu plaka için bu şubede açık başka bir rapor var. Plakayı yine de kullanmak için düzeltmeyi yeniden kaydedin.",
   "vehicle.type.SEDAN": "Sedan",
   "vehicle.type.HATCHBACK": "Hatchback",
   "vehicle.type.STATION_WAGON": "Station wagon",
@@ -319,6 +320,7 @@ const tr = {
   "move.lacking": "Unutulmuş olabilir:",
   "move.outdated": "Rapor bu arada değişti; pencere kapatıldı. Güncel hâline bakın.",
   "move.nothing": "Hiçbir nokta incelenmedi. Önce formları doldurun.",
+  "move.assessment": "Puan: {score}. {points} noktanın {inspected} tanesi incelendi.",
   "move.required": { one: "Yayımlamak için doldurulması gereken {count} nokta:", other: "Yayımlamak için doldurulması gereken {count} nokta:" },
   "move.more": { one: "ve {count} nokta daha", other: "ve {count} nokta daha" },
   "move.waiting": { one: "{count} ölçüm bekliyor", other: "{count} ölçüm bekliyor" },
@@ -342,6 +344,7 @@ const tr = {
   "progress.nothing": "İncelenmedi",
 
   "history.opened": "Açılış: {time}. Başka işlem kaydı yok.",
+  "history.plate": "Plaka {from} → {to} olarak düzeltildi: {who}, {time}.",
 
   "keys.short": "Kısayollar",
   "keys.title": "Klavye kısayolları",
@@ -654,6 +657,7 @@ const en = {
   "vehicle.save": "Save the correction",
   "vehicle.corrected": "The vehicle was corrected.",
   "vehicle.meanwhile": "A colleague has corrected the vehicle in the meantime, so nothing was saved. Check their values, and save again:",
+  "vehicle.already": "Another report is open for this plate at this branch. To use the plate anyway, save the correction again.",
   "vehicle.type.SEDAN": "Saloon",
   "vehicle.type.HATCHBACK": "Hatchback",
   "vehicle.type.STATION_WAGON": "Estate",
@@ -699,6 +703,7 @@ const en = {
   "move.lacking": "Possibly forgotten:",
   "move.outdated": "The report has changed in the meantime, so the dialog was closed. Check its current content.",
   "move.nothing": "Nothing has been inspected. Fill in the forms first.",
+  "move.assessment": "Score: {score}. {inspected} of {points} points were inspected.",
   "move.required": { one: "Fill in {count} required point before you publish:", other: "Fill in {count} required points before you publish:" },
   "move.more": { one: "and {count} more point", other: "and {count} more points" },
   "move.waiting": { one: "{count} measurement is pending", other: "{count} measurements are pending" },
@@ -722,6 +727,7 @@ const en = {
   "progress.nothing": "Not inspected",
 
   "history.opened": "Opened: {time}. No other transitions are recorded.",
+  "history.plate": "Plate corrected from {from} to {to}: {who}, {time}.",
 
   "keys.short": "Shortcuts",
   "keys.title": "Keyboard shortcuts",

@@ -134,19 +134,22 @@ export function vehicleFields(of, errors) {
   );
 }
 
-/** A vehicle as the fields show it. */
-function asTyped(vehicle) {
+/** A report's vehicle and plate as the fields show them. */
+function asTyped({ plate, vehicle }) {
   const typed = Object.fromEntries(Object.keys(emptyVehicle()).map((name) => [name, String(vehicle[name] ?? "")]));
   // The power is shown in the page's notation, in which it is read again.
   if (vehicle.factory_power_hp) typed.factory_power_hp = editable(Number(vehicle.factory_power_hp));
-  return typed;
+  return { ...typed, plate };
 }
 
-/** Begins a correction: what is `typed`, and the vehicle that the inspector saw (`base`). */
-function begin({ id, vehicle }) {
-  const base = asTyped(vehicle);
-  workOn(id).correction = { typed: { ...base }, base, theirs: [], errors: {}, isSending: false };
-  focusSoon("#vin");
+/**
+ * Begins a correction: what is `typed`, and the vehicle that the inspector saw (`base`). `openPlate` is a plate with another open
+ * report, which is sent again only on request.
+ */
+function begin(report) {
+  const base = asTyped(report);
+  workOn(report.id).correction = { typed: { ...base }, base, theirs: [], errors: {}, openPlate: null, isSending: false };
+  focusSoon("#plate");
   changed();
 }
 
@@ -159,9 +162,9 @@ function end(id) {
  * Compares the vehicle with the one that the inspector saw. Takes over what a colleague has changed since, except where the inspector
  * has typed something, and returns whether there is any such change.
  */
-function takeTheirs(correction, vehicle) {
+function takeTheirs(correction, report) {
   const { typed, base } = correction;
-  const now = asTyped(vehicle);
+  const now = asTyped(report);
   const theirs = Object.keys(now).filter((name) => now[name] !== base[name]);
   for (const name of theirs) if (typed[name] === base[name]) typed[name] = now[name];
   Object.assign(correction, { base: now, theirs: theirs.map((name) => ({ name, value: now[name] })) });
@@ -169,12 +172,12 @@ function takeTheirs(correction, vehicle) {
 }
 
 /** Sends a correction. Returns `null` if a colleague has changed the vehicle, which the inspector has to see first. */
-async function correct(id, correction, vehicle) {
+async function correct(id, correction, body) {
   for (;;) {
     const report = state.report?.data?.id === id ? state.report.data : await api.report(id);
-    if (takeTheirs(correction, report.vehicle)) return null;
+    if (takeTheirs(correction, report)) return null;
     try {
-      return await api.correctVehicle(id, { version: report.version, vehicle });
+      return await api.correctVehicle(id, { version: report.version, ...body });
     } catch (error) {
       if (error.code !== "changed_meanwhile") throw error;
       storeRead(await api.report(id));
@@ -187,7 +190,9 @@ async function send(event, id) {
   const { correction } = workOn(id);
   if (correction.isSending) return;
   correction.errors = {};
-  const vehicle = readVehicle(correction.typed, correction.errors);
+  const { plate: typedPlate, ...fields } = correction.typed;
+  const plate = needed(correction.errors, "plate", typedPlate.trim());
+  const vehicle = readVehicle(fields, correction.errors);
   if (Object.keys(correction.errors).length > 0) {
     focusSoon('[aria-invalid="true"]');
     return changed();
@@ -195,7 +200,8 @@ async function send(event, id) {
   correction.isSending = true;
   changed();
   try {
-    const report = await enqueue(id, () => correct(id, correction, vehicle));
+    const evenIfOpen = plate === correction.openPlate && { even_if_open: true };
+    const report = await enqueue(id, () => correct(id, correction, { plate, vehicle, ...evenIfOpen }));
     if (!report) {
       focusSoon("#their-vehicle");
       return;
@@ -205,6 +211,12 @@ async function send(event, id) {
     announce(t("vehicle.corrected"));
     notify("good", t("vehicle.corrected"));
   } catch (error) {
+    if (error.code === "already_open") {
+      correction.openPlate = plate;
+      announce(t("vehicle.already"));
+      notify("fair", t("vehicle.already"));
+      return;
+    }
     addRefusals(error, correction.errors, correction.typed);
     if (Object.keys(correction.errors).length === 0) notify("bad", failure(error));
     else focusSoon('[aria-invalid="true"]');
@@ -247,6 +259,12 @@ export function vehicleSection(report) {
         "form",
         { novalidate: true, onsubmit: (event) => send(event, report.id) },
         correction.theirs.length > 0 && theirChanges(correction),
+        textField("plate", correction.typed, correction.errors, {
+          class: "as-plate",
+          maxlength: 20,
+          autocapitalize: "characters",
+          spellcheck: "false",
+        }),
         vehicleFields(correction.typed, correction.errors),
         h(
           "div",

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::caller::Caller;
 use crate::db::Connections;
+use crate::gateway::Strangers;
 use crate::watch::Watch;
 
 /// The maximum number of photos that are decoded at a time. Each one needs up to about 200 MB.
@@ -25,6 +26,7 @@ struct Shared {
     cursors: CursorCodec,
     decoding: Arc<Semaphore>,
     watch: Watch,
+    strangers: Strangers,
 }
 
 impl Context {
@@ -35,6 +37,7 @@ impl Context {
             cursors: CursorCodec::new(service.cursor_key.signing(), service.cursor_key.other()),
             decoding: Arc::new(Semaphore::new(MAX_DECODING)),
             watch: Watch::new(connections.clone()),
+            strangers: Strangers::default(),
             service,
             connections,
         }))
@@ -66,6 +69,11 @@ impl Context {
     /// The permits for decoding photos.
     pub(crate) fn decoding(&self) -> &Arc<Semaphore> {
         &self.0.decoding
+    }
+
+    /// Limits the lookups of unknown session cookies.
+    pub(crate) fn strangers(&self) -> &Strangers {
+        &self.0.strangers
     }
 
     /// The source of event streams.

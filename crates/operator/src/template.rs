@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::names::{self, Organization};
 use crate::output::{Output, Row, yes};
+use crate::point::is_point;
 use crate::session::{Change, Changed, Query, Session};
 
 partner_api_store::statement! {
@@ -65,6 +66,7 @@ A file is a list of templates, as JSON or YAML. Reports show templates and point
     statuses:                   # best first; without the list, a new template gets a general one
       - { code: ORIGINAL, label: Orijinal, label_en: Original, severity: NONE, is_common: true }
       - { code: PAINTED, label: Boyalı, label_en: Painted, severity: MEDIUM, is_common: true }
+      - { code: NOT_CHECKED, label: Kontrol edilmedi, severity: NONE }    # NOT_…: the point counts as not inspected
     photo_kinds:                # likewise
       - { code: EXTERIOR, label: Dış görünüm, label_en: Exterior, expected: 4 }
     points:
@@ -349,9 +351,7 @@ fn check_lists(template: &Template) -> Result<(), String> {
     let mut codes = BTreeSet::new();
     for status in template.statuses.iter().flatten() {
         let Status { code, severity, .. } = status;
-        if code.is_empty() || status.label.is_empty() {
-            return Err(format!("a status of {of} has no code or no label"));
-        }
+        check_code("a status", code, &status.label, of)?;
         if !codes.insert(code) {
             return Err(format!("two statuses of {of} have the code {code}"));
         }
@@ -367,19 +367,23 @@ fn check_lists(template: &Template) -> Result<(), String> {
     }
     let mut codes = BTreeSet::new();
     for PhotoKind { code, label, .. } in template.photo_kinds.iter().flatten() {
-        let is_code = code.starts_with(|first: char| first.is_ascii_uppercase())
-            && code.len() <= 64
-            && code
-                .bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-        if !is_code || label.is_empty() {
-            return Err(format!(
-                "a kind of photo of {of} has no code of A-Z, 0-9 and _, or no label"
-            ));
-        }
+        check_code("a kind of photo", code, label, of)?;
         if !codes.insert(code) {
             return Err(format!("two kinds of photos of {of} have the code {code}"));
         }
     }
     Ok(())
+}
+
+/// Checks that an entry of a template's list has a label, and a code as in the contract's measurements.
+fn check_code(entry: &str, code: &str, label: &str, of: &str) -> Result<(), String> {
+    if label.is_empty() {
+        return Err(format!("{entry} of {of} has no label"));
+    }
+    match is_point(code) {
+        true => Ok(()),
+        false => Err(format!(
+            "{entry} of {of} has the code `{code}`; it must have 1 to 64 characters of A-Z, 0-9 and _, and begin with a letter"
+        )),
+    }
 }

@@ -5,11 +5,15 @@
 //! search and copy, have none.
 
 use serde_json::Value;
+use unicode_normalization::char::is_combining_mark;
 
 /// Replaces characters that cannot be printed.
 const REPLACEMENT: char = '\u{fffd}';
 /// A longer word gets break opportunities after this many characters.
 const LONG_WORD: usize = 24;
+/// Of the combining marks of a character, those after this many are left out. The layout of hundreds of them takes seconds, and no
+/// language needs them.
+const MAX_MARKS: usize = 4;
 /// The members whose words are not divided: the report's number, and the lines of its verification address.
 const UNDIVIDED: [&str; 2] = ["report_number", "lines"];
 
@@ -43,8 +47,15 @@ fn clean_within(value: &mut Value, long_word: usize, has_glyph: &dyn Fn(char) ->
 fn clean(text: &str, long_word: usize, has_glyph: &dyn Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut run = 0;
+    let mut marks = 0;
     let mut is_left_out = false;
     for character in text.trim().chars() {
+        if is_combining_mark(character) {
+            marks += 1;
+            if marks > MAX_MARKS {
+                continue;
+            }
+        }
         let character = match character {
             '\n' | ' ' | '\u{a0}' => character,
             '\t' | '\u{2028}' | '\u{2029}' | '\u{85}' => ' ',
@@ -66,6 +77,9 @@ fn clean(text: &str, long_word: usize, has_glyph: &dyn Fn(char) -> bool) -> Stri
             }
             c => c,
         };
+        if !is_combining_mark(character) {
+            marks = 0;
+        }
         // The space on one side of a pictograph is left out with it.
         if std::mem::take(&mut is_left_out) && character == ' ' && (out.is_empty() || out.ends_with([' ', '\n'])) {
             continue;
@@ -123,6 +137,17 @@ mod tests {
         ] {
             assert_eq!(cleaned(text), expected);
         }
+    }
+
+    #[test]
+    fn a_character_keeps_at_most_four_combining_marks() {
+        let cleaned = |text: &str| clean(text, LONG_WORD, &|_| true);
+        let many = format!("g{}b{}", "\u{301}".repeat(1_000), "\u{301}\u{200d}".repeat(1_000));
+        assert_eq!(
+            cleaned(&many),
+            "g\u{301}\u{301}\u{301}\u{301}b\u{301}\u{301}\u{301}\u{301}"
+        );
+        assert_eq!(cleaned("ệ g\u{306}a\u{302}\u{323}"), "ệ g\u{306}a\u{302}\u{323}");
     }
 
     #[test]

@@ -60,21 +60,6 @@ pub(crate) fn payment(code: &str) -> String {
     )
 }
 
-/// The name of a kind of photo.
-pub(crate) fn photo(code: &str) -> String {
-    known(
-        code,
-        &[
-            ("EXTERIOR", "Dış görünüm"),
-            ("INTERIOR", "İç mekân"),
-            ("ENGINE", "Motor"),
-            ("UNDERBODY", "Araç altı"),
-            ("DAMAGE", "Hasar"),
-            ("ODOMETER", "Kilometre göstergesi"),
-        ],
-    )
-}
-
 /// The name of a category of forms.
 pub(crate) fn category(code: &str) -> String {
     known(

@@ -1,6 +1,7 @@
 //! The data of a report, which the caller provides.
 
 use chrono::{DateTime, Utc};
+use partner_api_domain::score;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -113,9 +114,9 @@ pub struct Form {
     pub score_category: String,
     /// The inspector's note on the whole form; empty if there is none.
     pub general_note: String,
-    /// The points that were inspected, in order.
+    /// The points with an answer, in order. One whose status is such as `NOT_CHECKED` counts as not inspected.
     pub points: Vec<Point>,
-    /// The names of the points that were not inspected, in order.
+    /// The names of the points without an answer, in order.
     pub not_inspected: Vec<String>,
     /// Whether the form holds the device values of the test line. It then gets a section with scales.
     pub is_test_line: bool,
@@ -137,7 +138,7 @@ pub struct Device {
     pub applied_at: Option<DateTime<Utc>>,
 }
 
-/// One inspected point.
+/// A point with its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
     /// The point's code, for example `BRAKE_FRONT_LEFT`.
@@ -160,6 +161,13 @@ pub struct Point {
     pub limits: Option<Limits>,
     /// The source of the value.
     pub source: Source,
+}
+
+impl Point {
+    /// Returns whether the point was inspected (INS-13).
+    pub(crate) fn is_inspected(&self) -> bool {
+        score::is_inspected(&self.status_code, &self.severity)
+    }
 }
 
 /// The source of a value.
@@ -198,7 +206,7 @@ pub struct StatusRange {
 pub struct Photo {
     /// The caption.
     pub caption: Option<String>,
-    /// The code of the kind of photo, for example `EXTERIOR`.
+    /// The kind of photo as shown to the customer, for example `Dış görünüm`.
     pub kind: String,
     /// The name of the point that the photo shows.
     pub point: Option<String>,

@@ -48,13 +48,13 @@ impl Importance {
     /// Determined by the status of a device value, and by the severity of any other status.
     pub(crate) fn of(point: &Point) -> Importance {
         match (point.status_code.as_str(), point.severity.as_str()) {
+            _ if !point.is_inspected() => Importance::NotAssessed,
             ("GOOD", _) => Importance::Good,
             ("BORDERLINE", _) => Importance::Medium,
             ("OUT_OF_LIMIT", _) => Importance::High,
             (_, "HIGH") => Importance::High,
             (_, "MEDIUM") => Importance::Medium,
             (_, "LOW") => Importance::Low,
-            (code, _) if code.is_empty() || code.starts_with("NOT_") => Importance::NotAssessed,
             _ => Importance::Good,
         }
     }

@@ -6,10 +6,18 @@ use serde_json::{Value, json};
 
 use crate::catalog::places::{BETA_CODES, NOT_GRANTED_CODE};
 use crate::data::{Dataset, Inspection, Opened};
-use crate::manifest::OpenReport;
 
 /// The number of open reports that are listed besides the newest one.
 const OPEN_REPORTS: usize = 6;
+
+/// The plate and branch code with which a measurement reaches an open report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenReport {
+    /// Normalized plate.
+    pub plate: String,
+    /// Code of its branch.
+    pub branch_code: String,
+}
 
 /// An example request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::SandboxError;
 use super::data::Dataset;
-use super::fixtures::{self, Fixture};
+use super::fixtures::{self, Fixture, OpenReport};
 use super::inspectors::Inspector;
 
 /// The file's name in the data folder.
@@ -104,15 +104,6 @@ pub struct ExampleInspections {
     pub archived: String,
     /// A report that is listed only with `status=cancelled`.
     pub cancelled: String,
-}
-
-/// The plate and branch code with which a measurement reaches an open report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OpenReport {
-    /// Normalized plate.
-    pub plate: String,
-    /// Code of its branch.
-    pub branch_code: String,
 }
 
 impl Manifest {

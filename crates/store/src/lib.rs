@@ -23,7 +23,6 @@ pub mod photos;
 pub mod pool;
 pub mod public_reports;
 pub mod renderings;
-pub mod report_settings;
 pub mod roles;
 pub mod schema;
 pub mod secrets;

@@ -1,4 +1,5 @@
-//! The data of reports' public pages, which anyone with the address can read (REP-22).
+//! The data of reports' public pages, which anyone with the address can read (REP-22), and the address of these pages, which is
+//! printed on all reports (REP-20).
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::pdf_key;
@@ -23,6 +24,14 @@ WHERE i.public_slug = $1 AND i.status = 'PUBLISHED'";
     /// The published PDFs of the report `$1`, the last one first.
     PDFS = "\
 SELECT object_key, sha256, published_at FROM published_pdfs WHERE inspection_id = $1 ORDER BY published_at DESC, object_key";
+
+    /// Sets the address of reports' public pages. An empty one means that the operator wants none.
+    SET_ADDRESS = "\
+UPDATE report_settings SET public_report_url = coalesce($1::text, '')
+WHERE public_report_url IS DISTINCT FROM coalesce($1::text, '')";
+
+    /// Sets the address if none was ever set.
+    SET_DEFAULT_ADDRESS = "UPDATE report_settings SET public_report_url = $1 WHERE public_report_url IS NULL";
 }
 
 /// The content of a report's public page. It contains no personal data.
@@ -84,4 +93,21 @@ pub async fn find(client: &Connection, slug: &str) -> Result<Option<PublicReport
         }
     }
     Ok(Some(report))
+}
+
+/// Sets or removes the address of reports' public pages, which contains a placeholder for the slug. Returns whether it has
+/// changed; all PDFs are then rendered again.
+///
+/// # Errors
+/// If the statement fails.
+pub async fn set_address(client: &Connection, address: Option<&str>) -> Result<bool, DbError> {
+    Ok(client.execute(SET_ADDRESS, &[&address]).await? == 1)
+}
+
+/// Sets the address of reports' public pages unless one was set before, or removed. Returns whether it was set.
+///
+/// # Errors
+/// If the statement fails.
+pub async fn set_default_address(client: &Connection, address: &str) -> Result<bool, DbError> {
+    Ok(client.execute(SET_DEFAULT_ADDRESS, &[&address]).await? == 1)
 }

@@ -6,7 +6,7 @@
 //! are unaffected because each uses a new nonce.
 
 mod batch;
-mod caller;
+pub mod caller;
 mod meter;
 pub mod nonces;
 mod windows;

@@ -116,6 +116,8 @@ struct StoredMeasurement {
 #[derive(Deserialize)]
 struct StoredPhoto {
     kind: String,
+    /// The label of the kind in the organization's templates; null if they do not have it.
+    kind_label: Option<String>,
     point_code: Option<String>,
     caption: Option<StoredText>,
     object_key: String,
@@ -211,7 +213,7 @@ fn photos(mut stored: Vec<StoredPhoto>, forms: &[StoredForm], mode: PiiMode) -> 
             let printed = Photo {
                 point: photo.point_code.as_deref().and_then(point_name),
                 caption: photo.caption.map(|caption| mode.printed_text(caption)),
-                kind: photo.kind,
+                kind: photo.kind_label.unwrap_or(photo.kind),
                 format: match photo.mime_type.as_str() {
                     "image/jpeg" => Some(PhotoFormat::Jpeg),
                     "image/png" => Some(PhotoFormat::Png),

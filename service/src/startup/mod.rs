@@ -25,7 +25,7 @@ use partner_api_store::pacing::Pacer;
 use partner_api_store::pool::{PoolSettings, PoolSetupError, parse_url, pool};
 use partner_api_store::secrets::{MasterKey, MasterKeyError, purpose};
 use partner_api_store::standby::Standbys;
-use partner_api_store::{DbError, report_settings};
+use partner_api_store::{DbError, public_reports};
 
 use self::cluster::Cluster;
 use crate::config::{Config, Switch};
@@ -255,11 +255,11 @@ pub async fn serve(
     let own_pages = config.options.public_url.as_deref().and_then(own_report_pages);
     let address = match (&config.options.public_report_url, own_pages) {
         (Some(address), _) => {
-            let is_changed = report_settings::set_public_report_url(&client, address.address()).await?;
+            let is_changed = public_reports::set_address(&client, address.address()).await?;
             is_changed.then(|| address.address().unwrap_or("off").to_owned())
         }
         (None, Some(own)) => {
-            let is_changed = report_settings::default_public_report_url(&client, &own).await?;
+            let is_changed = public_reports::set_default_address(&client, &own).await?;
             is_changed.then_some(own)
         }
         (None, None) => None,

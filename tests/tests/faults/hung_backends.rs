@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use futures::future::{join, join_all};
-use partner_api_tests::fixture::REVOKED;
+use partner_api_tests::fixture::{REVOKED, inspections};
 use partner_api_tests::suspended_processes::SuspendedProcesses;
 use partner_api_tests::wait::in_time;
-use partner_api_tests::{ALPHA, DELTA, Request, Service, TestResponse, cluster};
+use partner_api_tests::{ALPHA, AYSE, DELTA, Request, Service, TestResponse, cluster};
 
 use super::durable_cluster::DurableCluster;
 use partner_api_tests::measurements::{MEASUREMENTS, package};
@@ -153,6 +153,35 @@ async fn the_time_of_admission_counts_against_the_request_deadline() {
         holder.batch_execute(hold).await.unwrap();
         let write = Request::post(MEASUREMENTS, package("M-1", "35 OPN 205"));
         let (response, took) = admitted_late(&cluster, &service, "a-write-admitted-late", write).await;
+        response.assert_rejected(503, "service_unavailable");
+        took
+    })
+    .await;
+}
+
+/// REQ-12
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_of_the_session_counts_against_the_deadline_of_an_inspectors_request() {
+    /// With a deadline for the session and another for the report, the response took 2.8 s.
+    const TOGETHER: Duration = Duration::from_millis(2_300);
+    in_time(TOGETHER, async || {
+        let service = Service::start().await;
+        let inspector = service.inspector(&AYSE).await;
+        let lock = async |table: &str| {
+            let holder = cluster::connect(&service.database()).await;
+            let lock = format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
+            holder.batch_execute(&lock).await.unwrap();
+            holder
+        };
+        let (sessions, _reports) = (lock("inspector_sessions").await, lock("inspections").await);
+        let since = Instant::now();
+        let late = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            sessions.batch_execute("COMMIT").await.unwrap();
+        };
+        let target = format!("/inspector/v1/reports/{}", inspections::DRAFT);
+        let (response, ()) = join(inspector.get(&service, &target), late).await;
+        let took = since.elapsed();
         response.assert_rejected(503, "service_unavailable");
         took
     })

@@ -25,6 +25,10 @@ const PERSONAL: &[(&str, &str)] = &[
     ("/data/forms/*/points/*/earlier/*/note", "Eski not 0532.700.00.07."),
     ("/data/photos/*/caption", "Sahibi 0532-700-00-05"),
     ("/data/transitions/*/reason", "Müşteri 0532 700 00 06 aradı."),
+    // The same reason.
+    ("/data/published_pdfs/*/revised_for", "Müşteri 0532 700 00 06 aradı."),
+    ("/data/plate_corrections/*/from", "35YNI777"),
+    ("/data/plate_corrections/*/to", "35OPN205"),
 ];
 
 /// Fields of a report without personal data.
@@ -72,6 +76,9 @@ const IMPERSONAL: &[&str] = &[
     "/data/photos/*/point_code",
     "/data/photos/*/thumb_url",
     "/data/photos/*/url",
+    "/data/plate_corrections/*/at",
+    // The name of a colleague.
+    "/data/plate_corrections/*/by",
     "/data/pricing/base_price",
     "/data/pricing/currency",
     "/data/pricing/discount_name",
@@ -154,7 +161,15 @@ async fn plant(service: &Service) {
              VALUES (gen_random_uuid(), '{organization}', '{id}', 1, 'REGISTRATION', '{}', 'photos/1.jpg', 'image/jpeg', 1);
          INSERT INTO inspection_transitions (inspection_id, number, organization_id, to_status, reason, inspector_id,
              inspector_name)
-             VALUES ('{id}', 1, '{organization}', 'DRAFT', '{}', '{by}', 'Ayşe')",
+             VALUES ('{id}', 1, '{organization}', 'DRAFT', '{}', '{by}', 'Ayşe');
+         INSERT INTO inspection_transitions (inspection_id, number, organization_id, from_status, to_status, reason, inspector_id,
+             inspector_name)
+             VALUES ('{id}', 2, '{organization}', 'PUBLISHED', 'REVISION_REQUESTED', '{}', '{by}', 'Ayşe');
+         INSERT INTO published_pdfs (object_key, organization_id, inspection_id, sha256, size_bytes)
+             VALUES ('reports/1.pdf', '{organization}', '{id}', sha256('1'), 1);
+         INSERT INTO plate_corrections (inspection_id, number, organization_id, old_plate, new_plate, inspector_id,
+             inspector_name)
+             VALUES ('{id}', 1, '{organization}', '{}', '{}', '{by}', 'Ayşe')",
         value("/data/vehicle/vin"),
         value("/data/summary"),
         value("/data/recommendation"),
@@ -163,6 +178,9 @@ async fn plant(service: &Service) {
         value("/data/forms/*/points/*/earlier/*/note"),
         value("/data/photos/*/caption"),
         value("/data/transitions/*/reason"),
+        value("/data/published_pdfs/*/revised_for"),
+        value("/data/plate_corrections/*/from"),
+        value("/data/plate_corrections/*/to"),
         id = inspections::DRAFT,
         organization = organizations::MASKED,
         by = AYSE.id,

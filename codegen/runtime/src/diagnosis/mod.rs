@@ -209,7 +209,7 @@ impl<'s> Diagnosis<'s> {
             Some("date-time") => format::parse_date_time(&text).map(drop),
             Some("date") => format::parse_date(&text).map(drop),
             Some("uuid") => format::parse_uuid(&text).map(drop),
-            Some("byte") => crate::base64::parse(&text).map(drop),
+            Some("byte") => crate::format::base64(&text).map(drop),
             Some("decimal") => {
                 let places = count(schema, "x-decimal-places").and_then(|places| u32::try_from(places).ok());
                 decimal::parse(&text, places.unwrap_or(u32::MAX)).map(drop)

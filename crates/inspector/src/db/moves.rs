@@ -1,6 +1,6 @@
 //! Transitions of a report from one status to another (INS-6).
 
-use partner_api_domain::score;
+use partner_api_domain::score::Assessment;
 use partner_api_store::DbError;
 use partner_api_store::statement;
 use partner_api_store::transaction::Transaction;
@@ -25,9 +25,9 @@ INSERT INTO inspection_transitions (inspection_id, number, organization_id, from
                                     inspector_name)
 SELECT $1, coalesce((SELECT max(number) FROM inspection_transitions WHERE inspection_id = $1), 0) + 1, $4, $2, $3, $5, $6, $7";
 
-    /// The points of the report `$1`, each with the severity of its answer, and whether it must have one.
+    /// The points of the report `$1`, each with the status of its answer, and whether it must be inspected.
     POINTS = "\
-SELECT t.name AS form, p.name AS point, a.severity, coalesce(p.is_required, t.is_required) AS is_required
+SELECT t.name AS form, p.name AS point, a.status_code, a.severity, coalesce(p.is_required, t.is_required) AS is_required
 FROM inspections i
 JOIN form_templates t ON t.organization_id = i.organization_id
 JOIN form_template_points p ON p.template_id = t.id
@@ -90,7 +90,7 @@ pub(super) async fn record(
 pub enum MoveError {
     /// Nothing was inspected.
     NothingInspected,
-    /// Required points have no answer: their names, each after the name of its form.
+    /// Required points were not inspected: their names, each after the name of its form.
     Unanswered(Vec<String>),
     /// Something was entered, so the report cannot be discarded.
     NotEmpty,
@@ -128,23 +128,18 @@ pub async fn move_to(
 
 /// Returns the score of what was inspected, if that is enough for a publication (INS-13).
 async fn score_to_publish(transaction: &Transaction<'_>, report: Uuid) -> Result<Result<i32, MoveError>, DbError> {
-    let (mut severities, mut unanswered): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut assessment, mut unanswered) = (Assessment::default(), Vec::new());
     for row in rows(transaction, POINTS, &[&report]).await? {
-        match row.try_get("severity")? {
-            Some(severity) => severities.push(severity),
-            None if row.try_get("is_required")? => {
-                let (form, point): (String, String) = (row.try_get("form")?, row.try_get("point")?);
-                unanswered.push(format!("{form}: {point}"));
-            }
-            None => {}
+        let answer: (Option<String>, Option<String>) = (row.try_get("status_code")?, row.try_get("severity")?);
+        if !assessment.add(answer.0.as_deref().zip(answer.1.as_deref())) && row.try_get("is_required")? {
+            let (form, point): (String, String) = (row.try_get("form")?, row.try_get("point")?);
+            unanswered.push(format!("{form}: {point}"));
         }
     }
-    Ok(if severities.is_empty() {
-        Err(MoveError::NothingInspected)
-    } else if unanswered.is_empty() {
-        Ok(score::score(severities.iter().map(String::as_str)))
-    } else {
-        Err(MoveError::Unanswered(unanswered))
+    Ok(match assessment.score() {
+        None => Err(MoveError::NothingInspected),
+        Some(score) if unanswered.is_empty() => Ok(score),
+        Some(_) => Err(MoveError::Unanswered(unanswered)),
     })
 }
 

@@ -35,6 +35,10 @@ FROM branches b CROSS JOIN (SELECT nextval('report_numbers')::text AS number) AS
 WHERE b.id = $2 AND NOT EXISTS (SELECT FROM inspections WHERE id = $1)
 ON CONFLICT DO NOTHING";
 
+    /// Locks the plate `$2` at the branch `$1` until the transaction ends, so that of two inspectors who take it at the same time
+    /// the second one sees the first one's report. Nothing else in the database uses advisory locks with two keys.
+    LOCK_PLATE = "SELECT pg_advisory_xact_lock(hashtext($1::uuid::text), hashtext($2))";
+
     /// Whether there is a report with the ID `$1`.
     EXISTS = "SELECT EXISTS (SELECT FROM inspections WHERE id = $1) AS is_used";
 
@@ -109,6 +113,22 @@ pub enum OpenError {
     AlreadyOpen(String),
 }
 
+/// Locks a plate at a branch until the transaction ends. Returns the number of the newest report that is open for it, other than
+/// the one with this ID.
+///
+/// # Errors
+/// The database failed.
+pub(super) async fn lock_plate(
+    transaction: &Transaction<'_>,
+    branch: Uuid,
+    plate: &str,
+    except: Uuid,
+) -> Result<Option<String>, DbError> {
+    execute(transaction, LOCK_PLATE, &[&branch, &plate]).await?;
+    let open = row(transaction, OPEN, &[&branch, &plate, &except]).await?;
+    Ok(open.map(|open| open.try_get(0)).transpose()?)
+}
+
 /// Opens a report at one of the inspector's branches. The transaction must not be committed if the report was not opened.
 ///
 /// # Errors
@@ -119,15 +139,14 @@ pub async fn open(
     opening: &Opening,
 ) -> Result<Result<(), OpenError>, DbError> {
     let plate = opening.plate.as_str();
+    let others = lock_plate(transaction, opening.branch_id, plate, opening.id).await?;
     if let Some(found) = row(transaction, EXISTS, &[&opening.id]).await?
         && found.try_get("is_used")?
     {
         return Ok(Err(OpenError::IdInUse));
     }
-    if !opening.even_if_open
-        && let Some(open) = row(transaction, OPEN, &[&opening.branch_id, &plate, &opening.id]).await?
-    {
-        return Ok(Err(OpenError::AlreadyOpen(open.try_get(0)?)));
+    if let Some(number) = others.filter(|_| !opening.even_if_open) {
+        return Ok(Err(OpenError::AlreadyOpen(number)));
     }
     let known = row(transaction, VEHICLE, &[&plate, &inspector.organization_id()]).await?;
     let known: Option<(Uuid, String)> = match known {

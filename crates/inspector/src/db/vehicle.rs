@@ -1,6 +1,7 @@
 //! Corrections of a report's vehicle.
 
 use partner_api_domain::dyno;
+use partner_api_domain::plate::Plate;
 use partner_api_store::DbError;
 use partner_api_store::statement;
 use partner_api_store::transaction::Transaction;
@@ -8,7 +9,7 @@ use rust_decimal::Decimal;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::opening::NewVehicle;
+use super::opening::{NewVehicle, lock_plate};
 use super::writing::{FillError, Filling, LockedReport, fill};
 use super::{execute, row};
 use crate::caller::Inspector;
@@ -35,36 +36,91 @@ WITH copy AS (
 )
 UPDATE inspections SET vehicle_id = $3 WHERE id = $1";
 
-    /// Replaces the data of the vehicle `$1`.
+    /// Replaces the data of the vehicle `$1`; its plate (`$11`) only if it is not null.
     CORRECT_VEHICLE = "\
 UPDATE vehicles SET vin = $2, brand = $3, model = $4, year = $5, type = $6, fuel_type = $7, transmission = $8, color = $9,
-    factory_power_hp = $10
+    factory_power_hp = $10, plate = coalesce($11, plate)
 WHERE id = $1";
+
+    /// Sets the plate of the report `$1` to `$2`, and records the correction by the inspector with the ID `$3` and the name `$4`.
+    CORRECT_PLATE = "\
+WITH report AS (SELECT id, organization_id, plate FROM inspections WHERE id = $1), corrected AS (
+    UPDATE inspections SET plate = $2 WHERE id = $1
+)
+INSERT INTO plate_corrections (inspection_id, number, organization_id, old_plate, new_plate, inspector_id, inspector_name)
+SELECT id, coalesce((SELECT max(number) FROM plate_corrections WHERE inspection_id = $1), 0) + 1, organization_id, plate, $2, $3, $4
+FROM report";
 
     /// Sets the VIN of the report `$1`.
     SET_VIN = "UPDATE inspections SET snapshot_vin = $2, version = version + 1 WHERE id = $1";
 }
 
+/// A correction of a report's vehicle.
+#[derive(Clone, Debug)]
+pub struct Correction {
+    /// The vehicle's data.
+    pub vehicle: NewVehicle,
+    /// The plate; `None` leaves it unchanged.
+    pub plate: Option<Plate>,
+    /// Whether to correct the plate although another report is open for it at the branch.
+    pub even_if_open: bool,
+}
+
+/// Why a vehicle was not corrected.
+#[derive(Debug)]
+pub enum CorrectError {
+    /// A report with this number is open for the corrected plate at the branch.
+    AlreadyOpen(String),
+    /// The ratio of the power could not be computed again, or the database failed.
+    Fill(FillError),
+}
+
+impl From<FillError> for CorrectError {
+    fn from(error: FillError) -> Self {
+        CorrectError::Fill(error)
+    }
+}
+
+impl From<DbError> for CorrectError {
+    fn from(error: DbError) -> Self {
+        CorrectError::Fill(error.into())
+    }
+}
+
 /// Replaces the data of a locked report's vehicle, and computes the power ratio again. Other reports of the vehicle keep theirs.
 ///
+/// With a corrected plate, the pending measurements of that plate are the report's. Measurements that were already applied stay
+/// applied, because only an inspector knows whether they were of this vehicle; each of them can be taken back.
+///
 /// # Errors
-/// [`FillError`] if the ratio cannot be computed again; the transaction must not be committed then.
+/// [`CorrectError`]; the transaction must not be committed then.
 pub async fn correct(
     transaction: &Transaction<'_>,
     inspector: &Inspector,
     report: &LockedReport,
-    vehicle: &NewVehicle,
-) -> Result<(), FillError> {
+    correction: &Correction,
+) -> Result<(), CorrectError> {
+    let vehicle = &correction.vehicle;
+    let plate = correction.plate.as_ref().map(Plate::as_str);
+    let plate = plate.filter(|plate| *plate != report.plate);
     let Some(found) = row(transaction, VEHICLE, &[&report.id]).await? else {
         return Ok(());
     };
+    if let Some(plate) = plate {
+        let others = lock_plate(transaction, report.branch_id, plate, report.id).await?;
+        if let Some(number) = others.filter(|_| !correction.even_if_open) {
+            return Err(CorrectError::AlreadyOpen(number));
+        }
+        let by: [&(dyn ToSql + Sync); 4] = [&report.id, &plate, &inspector.id(), &inspector.name()];
+        execute(transaction, CORRECT_PLATE, &by).await?;
+    }
     let mut id: Uuid = found.try_get("vehicle_id").map_err(DbError::from)?;
     if found.try_get("is_shared").map_err(DbError::from)? {
         let copy = Uuid::now_v7();
         execute(transaction, COPY_VEHICLE, &[&report.id, &id, &copy]).await?;
         id = copy;
     }
-    let parameters: [&(dyn ToSql + Sync); 10] = [
+    let parameters: [&(dyn ToSql + Sync); 11] = [
         &id,
         &vehicle.vin,
         &vehicle.brand,
@@ -75,6 +131,7 @@ pub async fn correct(
         &vehicle.transmission,
         &vehicle.color,
         &vehicle.factory_power_hp,
+        &plate,
     ];
     execute(transaction, CORRECT_VEHICLE, &parameters).await?;
     execute(transaction, SET_VIN, &[&report.id, &vehicle.vin]).await?;

@@ -248,8 +248,10 @@ pub trait Api {
     ) -> Result<GatewayResponse<DeletePhotoResponse>, ApiError>;
     /// Correct the vehicle
     ///
-    /// Replaces the data of the report's vehicle. Other reports of the vehicle keep theirs; reports that are opened later for the
-    /// plate get the new data. The power ratio is computed again from the registered power.
+    /// Replaces the data of the report's vehicle, and its plate if it was wrong. Other reports of the vehicle keep theirs; reports that
+    /// are opened later for the plate get the new data. The power ratio is computed again from the registered power. Measurements
+    /// that wait for the corrected plate are the report's; those that were already applied stay applied until an inspector takes
+    /// them back.
     #[endpoint{method = PUT,
     path = "/inspector/v1/reports/{id}/vehicle",
     operation_id = "correct_vehicle",

@@ -9,9 +9,9 @@ use dropshot::Body;
 use http::Response;
 use dropshot::HttpResponse;
 use super::operations::{OPERATIONS, Operation};
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 /// Reads an operation's arguments from the request and passes them, with the caller, to
 /// `endpoints::<tag>::<operation_id>::handle`.
 pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> CallFuture<'r>;

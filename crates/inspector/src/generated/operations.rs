@@ -502,7 +502,14 @@ pub static OPERATIONS: &[Operation] = &[
             (404u16, &[ErrorCode::NotFound]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
-            (409u16, &[ErrorCode::ChangedMeanwhile, ErrorCode::TransitionRejected]),
+            (
+                409u16,
+                &[
+                    ErrorCode::ChangedMeanwhile,
+                    ErrorCode::TransitionRejected,
+                    ErrorCode::AlreadyOpen,
+                ],
+            ),
             (413u16, &[ErrorCode::PayloadTooLarge]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),

@@ -232,6 +232,8 @@ pub struct PointStatus {
     pub severity: String,
     /// Whether the status is chosen often, and therefore shown as a button.
     pub is_common: bool,
+    /// Whether the status says that the point was inspected. One such as `NOT_CHECKED` without a severity does not.
+    pub is_inspected: bool,
 }
 impl JsonSchema for PointStatus {
     fn schema_name() -> String {
@@ -239,7 +241,7 @@ impl JsonSchema for PointStatus {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A status that the points of a form can have, from its template.\",\"required\":[\"code\",\"label\",\"severity\",\"is_common\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The code.\"},\"label\":{\"type\":\"string\",\"description\":\"The label in the language of the reports.\"},\"label_en\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The label in English.\"},\"severity\":{\"type\":\"string\",\"description\":\"The severity, which determines the deduction from the score. `NONE` is not a defect.\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"]},\"is_common\":{\"type\":\"boolean\",\"description\":\"Whether the status is chosen often, and therefore shown as a button.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A status that the points of a form can have, from its template.\",\"required\":[\"code\",\"label\",\"severity\",\"is_common\",\"is_inspected\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The code.\"},\"label\":{\"type\":\"string\",\"description\":\"The label in the language of the reports.\"},\"label_en\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The label in English.\"},\"severity\":{\"type\":\"string\",\"description\":\"The severity, which determines the deduction from the score. `NONE` is not a defect.\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"]},\"is_common\":{\"type\":\"boolean\",\"description\":\"Whether the status is chosen often, and therefore shown as a button.\"},\"is_inspected\":{\"type\":\"boolean\",\"description\":\"Whether the status says that the point was inspected. One such as `NOT_CHECKED` without a severity does not.\"}}}",
         )
     }
 }
@@ -964,11 +966,33 @@ pub struct CorrectVehicle {
     /// The version that was read.
     #[serde(deserialize_with = "correct_vehicle_reading::version")]
     pub version: i64,
+    /// The plate, in any notation. If it is omitted, it does not change.
+    #[serde(deserialize_with = "correct_vehicle_reading::plate")]
+    #[serde(default)]
+    pub plate: Option<String>,
+    /// Whether to correct the plate although another report is open for it at the branch.
+    #[serde(deserialize_with = "correct_vehicle_reading::even_if_open")]
+    #[serde(default = "correct_vehicle_reading::default_even_if_open")]
+    pub even_if_open: bool,
     pub vehicle: VehicleData,
 }
 codegen_runtime::read_object!(CorrectVehicle);
 mod correct_vehicle_reading {
     use super::*;
+    struct Read_plate(String);
+    impl<'de> Deserialize<'de> for Read_plate {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = body::string(
+                deserializer,
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(20usize),
+                    ..StringRules::NONE
+                },
+            );
+            value.map(Read_plate)
+        }
+    }
     pub(super) fn version<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<i64, D::Error> {
@@ -980,6 +1004,20 @@ mod correct_vehicle_reading {
             },
         )
     }
+    pub(super) fn plate<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_plate>(deserializer)
+            .map(|value| value.map(|value| value.0))
+    }
+    pub(super) fn even_if_open<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<bool, D::Error> {
+        body::or_default(deserializer, || false)
+    }
+    pub(super) fn default_even_if_open() -> bool {
+        false
+    }
 }
 impl JsonSchema for CorrectVehicle {
     fn schema_name() -> String {
@@ -988,7 +1026,7 @@ impl JsonSchema for CorrectVehicle {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<VehicleData>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A correction of the vehicle.\",\"required\":[\"version\",\"vehicle\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/VehicleData\"}}}",
+            "{\"type\":\"object\",\"description\":\"A correction of the vehicle.\",\"required\":[\"version\",\"vehicle\"],\"properties\":{\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The version that was read.\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":20,\"description\":\"The plate, in any notation. If it is omitted, it does not change.\"},\"even_if_open\":{\"type\":\"boolean\",\"default\":false,\"description\":\"Whether to correct the plate although another report is open for it at the branch.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/VehicleData\"}}}",
         )
     }
 }
@@ -1412,11 +1450,11 @@ pub struct ReportData {
     pub status: ReportStatus,
     /// The statuses to which the report can be moved now.
     pub may_become: Vec<ReportStatus>,
-    /// Whether a report is published only after a review, by another inspector than the one who asked for it.
+    /// Whether a report is published only after a review, by an inspector who neither asked for it nor wrote the last answer.
     pub needs_review: bool,
     /// The id of the report's branch.
     pub branch_id: uuid::Uuid,
-    /// The plate under which the report was opened.
+    /// The plate under which the report was opened, or the corrected one.
     pub plate: String,
     pub vehicle: Vehicle,
     /// The reading of the odometer, in km.
@@ -1439,6 +1477,9 @@ pub struct ReportData {
     pub settled: Vec<SettledMeasurement>,
     /// The report's transitions, the oldest first.
     pub transitions: Vec<Transition>,
+    /// The corrections of the report's plate, the oldest first.
+    pub plate_corrections: Vec<PlateCorrection>,
+    pub assessment: Assessment,
     /// The score; null until the report is published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overall_score: Option<i32>,
@@ -1470,9 +1511,11 @@ impl JsonSchema for ReportData {
         schema::register::<WaitingMeasurement>(generator);
         schema::register::<SettledMeasurement>(generator);
         schema::register::<Transition>(generator);
+        schema::register::<PlateCorrection>(generator);
+        schema::register::<Assessment>(generator);
         schema::register::<PublishedPdf>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A report while it is edited.\",\"required\":[\"id\",\"version\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"mileage_km\",\"summary\",\"recommendation\",\"pricing\",\"forms\",\"photo_kinds\",\"photos\",\"waiting\",\"settled\",\"transitions\",\"published_pdfs\",\"created_at\",\"may_become\",\"needs_review\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report's id.\"},\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The report's version, which grows with every change.\"},\"report_number\":{\"type\":\"string\",\"description\":\"The report's number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"may_become\":{\"type\":\"array\",\"description\":\"The statuses to which the report can be moved now.\",\"items\":{\"$ref\":\"#/components/schemas/ReportStatus\"}},\"needs_review\":{\"type\":\"boolean\",\"description\":\"Whether a report is published only after a review, by another inspector than the one who asked for it.\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the report's branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which the report was opened.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"The reading of the odometer, in km.\"},\"summary\":{\"type\":\"string\",\"description\":\"The overall assessment.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"The recommendation.\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"forms\":{\"type\":\"array\",\"description\":\"The forms, in the order of their templates.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}},\"photo_kinds\":{\"type\":\"array\",\"description\":\"The kinds of photos of all templates, each once, in the order of the templates.\",\"items\":{\"$ref\":\"#/components/schemas/PhotoKind\"}},\"photos\":{\"type\":\"array\",\"description\":\"The photos, in order.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}},\"waiting\":{\"type\":\"array\",\"description\":\"The pending measurements for the report's plate at its branch, the one that was measured last first.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingMeasurement\"}},\"settled\":{\"type\":\"array\",\"description\":\"The measurements that `undo_measurement` can make pending again, the one that was settled last first: those that were\\napplied to the report, and those that an inspector discarded for its plate at its branch since it was opened.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SettledMeasurement\"}},\"transitions\":{\"type\":\"array\",\"description\":\"The report's transitions, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/Transition\"}},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"nullable\":true,\"description\":\"The score; null until the report is published.\"},\"public_slug\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The name of the report's public page; null until the report is published.\"},\"pdf_sha256\":{\"type\":\"string\",\"nullable\":true,\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.\"},\"published_pdfs\":{\"type\":\"array\",\"description\":\"All PDFs of the report that were ever published, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/PublishedPdf\"}},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the report was opened.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time of the first publication.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A report while it is edited.\",\"required\":[\"id\",\"version\",\"report_number\",\"status\",\"branch_id\",\"plate\",\"vehicle\",\"mileage_km\",\"summary\",\"recommendation\",\"pricing\",\"forms\",\"photo_kinds\",\"photos\",\"waiting\",\"settled\",\"transitions\",\"plate_corrections\",\"published_pdfs\",\"assessment\",\"created_at\",\"may_become\",\"needs_review\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The report's id.\"},\"version\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"description\":\"The report's version, which grows with every change.\"},\"report_number\":{\"type\":\"string\",\"description\":\"The report's number.\"},\"status\":{\"$ref\":\"#/components/schemas/ReportStatus\"},\"may_become\":{\"type\":\"array\",\"description\":\"The statuses to which the report can be moved now.\",\"items\":{\"$ref\":\"#/components/schemas/ReportStatus\"}},\"needs_review\":{\"type\":\"boolean\",\"description\":\"Whether a report is published only after a review, by an inspector who neither asked for it nor wrote the last answer.\\n\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id of the report's branch.\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate under which the report was opened, or the corrected one.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"description\":\"The reading of the odometer, in km.\"},\"summary\":{\"type\":\"string\",\"description\":\"The overall assessment.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"The recommendation.\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"forms\":{\"type\":\"array\",\"description\":\"The forms, in the order of their templates.\",\"items\":{\"$ref\":\"#/components/schemas/Form\"}},\"photo_kinds\":{\"type\":\"array\",\"description\":\"The kinds of photos of all templates, each once, in the order of the templates.\",\"items\":{\"$ref\":\"#/components/schemas/PhotoKind\"}},\"photos\":{\"type\":\"array\",\"description\":\"The photos, in order.\",\"items\":{\"$ref\":\"#/components/schemas/Photo\"}},\"waiting\":{\"type\":\"array\",\"description\":\"The pending measurements for the report's plate at its branch, the one that was measured last first.\",\"items\":{\"$ref\":\"#/components/schemas/WaitingMeasurement\"}},\"settled\":{\"type\":\"array\",\"description\":\"The measurements that `undo_measurement` can make pending again, the one that was settled last first: those that were\\napplied to the report, and those that an inspector discarded for its plate at its branch since it was opened.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SettledMeasurement\"}},\"transitions\":{\"type\":\"array\",\"description\":\"The report's transitions, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/Transition\"}},\"plate_corrections\":{\"type\":\"array\",\"description\":\"The corrections of the report's plate, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/PlateCorrection\"}},\"assessment\":{\"$ref\":\"#/components/schemas/Assessment\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"nullable\":true,\"description\":\"The score; null until the report is published.\"},\"public_slug\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The name of the report's public page; null until the report is published.\"},\"pdf_sha256\":{\"type\":\"string\",\"nullable\":true,\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the published PDF, in hexadecimal; null until the PDF is rendered, shortly after the publication.\"},\"published_pdfs\":{\"type\":\"array\",\"description\":\"All PDFs of the report that were ever published, the oldest first.\",\"items\":{\"$ref\":\"#/components/schemas/PublishedPdf\"}},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which the report was opened.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time of the first publication.\"}}}",
         )
     }
 }
@@ -1630,8 +1673,10 @@ pub struct Point {
     /// The time at which the answer was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_at: Option<DateTime<Utc>>,
-    /// Whether the report is published only if the point has an answer.
+    /// Whether the report is published only if the point was inspected.
     pub is_required: bool,
+    /// Whether the point was inspected. One with a status such as `NOT_CHECKED` was not.
+    pub is_inspected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -1652,7 +1697,7 @@ impl JsonSchema for Point {
         schema::register::<ReplacedAnswer>(generator);
         schema::register::<EarlierAnswer>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A point of a form.\",\"required\":[\"code\",\"name\",\"is_required\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The point's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The point's name.\"},\"unit\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The unit of the number.\"},\"status_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status; null without an answer.\"},\"status_label\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The label of the status, as it is printed.\"},\"severity\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The severity of the status.\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"]},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The number.\"},\"note\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector's note.\"},\"written_by\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The author of the answer, a person or a device.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time at which the answer was written.\"},\"is_required\":{\"type\":\"boolean\",\"description\":\"Whether the report is published only if the point has an answer.\"},\"bounds\":{\"$ref\":\"#/components/schemas/Bounds\"},\"replaced\":{\"$ref\":\"#/components/schemas/ReplacedAnswer\"},\"place\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The panel of the car that the point is about.\",\"x-known-values\":[\"BUMPER_FRONT\",\"HOOD\",\"ROOF\",\"TRUNK_LID\",\"BUMPER_REAR\",\"FENDER_FRONT_LEFT\",\"FENDER_FRONT_RIGHT\",\"DOOR_FRONT_LEFT\",\"DOOR_FRONT_RIGHT\",\"DOOR_REAR_LEFT\",\"DOOR_REAR_RIGHT\",\"FENDER_REAR_LEFT\",\"FENDER_REAR_RIGHT\"]},\"earlier\":{\"type\":\"array\",\"description\":\"The replaced and removed answers, the last one first, at most 20. Absent if there are none.\",\"items\":{\"$ref\":\"#/components/schemas/EarlierAnswer\"}}}}",
+            "{\"type\":\"object\",\"description\":\"A point of a form.\",\"required\":[\"code\",\"name\",\"is_required\",\"is_inspected\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"The point's code.\"},\"name\":{\"type\":\"string\",\"description\":\"The point's name.\"},\"unit\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The unit of the number.\"},\"status_code\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The status; null without an answer.\"},\"status_label\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The label of the status, as it is printed.\"},\"severity\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The severity of the status.\",\"x-known-values\":[\"NONE\",\"LOW\",\"MEDIUM\",\"HIGH\"]},\"numeric_value\":{\"type\":\"number\",\"format\":\"decimal\",\"nullable\":true,\"description\":\"The number.\"},\"note\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The inspector's note.\"},\"written_by\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The author of the answer, a person or a device.\"},\"written_at\":{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"The time at which the answer was written.\"},\"is_required\":{\"type\":\"boolean\",\"description\":\"Whether the report is published only if the point was inspected.\"},\"is_inspected\":{\"type\":\"boolean\",\"description\":\"Whether the point was inspected. One with a status such as `NOT_CHECKED` was not.\"},\"bounds\":{\"$ref\":\"#/components/schemas/Bounds\"},\"replaced\":{\"$ref\":\"#/components/schemas/ReplacedAnswer\"},\"place\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The panel of the car that the point is about.\",\"x-known-values\":[\"BUMPER_FRONT\",\"HOOD\",\"ROOF\",\"TRUNK_LID\",\"BUMPER_REAR\",\"FENDER_FRONT_LEFT\",\"FENDER_FRONT_RIGHT\",\"DOOR_FRONT_LEFT\",\"DOOR_FRONT_RIGHT\",\"DOOR_REAR_LEFT\",\"DOOR_REAR_RIGHT\",\"FENDER_REAR_LEFT\",\"FENDER_REAR_RIGHT\"]},\"earlier\":{\"type\":\"array\",\"description\":\"The replaced and removed answers, the last one first, at most 20. Absent if there are none.\",\"items\":{\"$ref\":\"#/components/schemas/EarlierAnswer\"}}}}",
         )
     }
 }
@@ -1717,6 +1762,9 @@ pub struct PublishedPdf {
     pub sha256: String,
     /// The time at which it was rendered.
     pub published_at: DateTime<Utc>,
+    /// The reason of the revision that replaced it; null without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revised_for: Option<String>,
 }
 impl JsonSchema for PublishedPdf {
     fn schema_name() -> String {
@@ -1724,7 +1772,50 @@ impl JsonSchema for PublishedPdf {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A published PDF.\",\"required\":[\"sha256\",\"published_at\"],\"properties\":{\"sha256\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the file, in hexadecimal.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which it was rendered.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A published PDF.\",\"required\":[\"sha256\",\"published_at\"],\"properties\":{\"sha256\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"The SHA-256 of the file, in hexadecimal.\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time at which it was rendered.\"},\"revised_for\":{\"type\":\"string\",\"nullable\":true,\"description\":\"The reason of the revision that replaced it; null without one.\"}}}",
+        )
+    }
+}
+/// What was inspected, and the score that a publication would give.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Assessment {
+    /// The number of points of all forms.
+    pub points: i32,
+    /// The number of points that were inspected.
+    pub inspected: i32,
+    /// The score of the inspected points; null if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<i32>,
+}
+impl JsonSchema for Assessment {
+    fn schema_name() -> String {
+        "Assessment".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"What was inspected, and the score that a publication would give.\",\"required\":[\"points\",\"inspected\"],\"properties\":{\"points\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"The number of points of all forms.\"},\"inspected\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"The number of points that were inspected.\"},\"score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":30,\"maximum\":100,\"nullable\":true,\"description\":\"The score of the inspected points; null if there are none.\"}}}",
+        )
+    }
+}
+/// A correction of a report's plate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlateCorrection {
+    /// The plate before.
+    pub from: String,
+    /// The plate after.
+    pub to: String,
+    /// The inspector who corrected it.
+    pub by: String,
+    /// The time of the correction.
+    pub at: DateTime<Utc>,
+}
+impl JsonSchema for PlateCorrection {
+    fn schema_name() -> String {
+        "PlateCorrection".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"A correction of a report's plate.\",\"required\":[\"from\",\"to\",\"by\",\"at\"],\"properties\":{\"from\":{\"type\":\"string\",\"description\":\"The plate before.\"},\"to\":{\"type\":\"string\",\"description\":\"The plate after.\"},\"by\":{\"type\":\"string\",\"description\":\"The inspector who corrected it.\"},\"at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"The time of the correction.\"}}}",
         )
     }
 }

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::caller::Inspector;
 use crate::generated::types::ReportStatus;
 
 /// A report's status.
@@ -85,22 +86,28 @@ impl Status {
 }
 
 /// The rule that a second inspector publishes a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Review {
     /// Whether the organization has the rule.
     pub is_needed: bool,
     /// The inspector who sent the report to its last review.
     pub sent_by: Option<Uuid>,
+    /// The name of the inspector who wrote its last answer.
+    pub last_author: Option<String>,
 }
 
 impl Review {
     /// Whether the inspector may publish a report that has the status `from`. To take back the request of a cancellation is no
     /// publication.
-    pub fn allows(self, from: Status, inspector: Uuid) -> bool {
+    pub fn allows(&self, from: Status, inspector: &Inspector) -> bool {
+        self.allows_person(from, inspector.id(), inspector.name())
+    }
+
+    fn allows_person(&self, from: Status, id: Uuid, name: &str) -> bool {
         match from {
             _ if !self.is_needed => true,
             CancelRequested => true,
-            InReview => self.sent_by != Some(inspector),
+            InReview => self.sent_by != Some(id) && self.last_author.as_deref() != Some(name),
             _ => false,
         }
     }
@@ -163,16 +170,19 @@ mod tests {
 
     /// INS-20
     #[test]
-    fn where_a_review_is_needed_another_inspector_than_the_one_who_asked_for_it_publishes() {
-        let (author, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    fn where_a_review_is_needed_neither_its_sender_nor_the_last_author_publishes() {
+        let [sender, author, other] =
+            [(1, "Ayşe"), (2, "Mehmet"), (3, "Derya")].map(|(id, name)| (Uuid::from_u128(id), name));
         let review = Review {
             is_needed: true,
-            sent_by: Some(author),
+            sent_by: Some(sender.0),
+            last_author: Some(author.1.to_owned()),
         };
-        assert!(review.allows(InReview, other) && !review.allows(InReview, author));
-        assert!(!review.allows(Draft, other) && !review.allows(RevisionRequested, other));
-        assert!(review.allows(CancelRequested, author));
-        assert!(Review::default().allows(Draft, author));
+        let allows = |from, (id, name): (Uuid, &str)| review.allows_person(from, id, name);
+        assert!(allows(InReview, other) && !allows(InReview, sender) && !allows(InReview, author));
+        assert!(!allows(Draft, other) && !allows(RevisionRequested, other));
+        assert!(allows(CancelRequested, author));
+        assert!(Review::default().allows_person(Draft, author.0, author.1));
     }
 
     /// INS-6

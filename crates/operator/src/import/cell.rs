@@ -2,17 +2,23 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use chrono::{DateTime, Datelike as _, DurationRound as _, TimeDelta, Utc};
 use partner_api_domain::plate::Plate;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::value::{CellError, Type, Value, shown, suggestion};
+use super::value::{CellError, Type, Value, shown, suggestion, written};
 use crate::names;
 
 /// The maximum lengths of single-line and multi-line texts, in characters.
 const LINE: usize = 500;
 const TEXT: usize = 100_000;
+
+/// The tolerance for the clocks of the exporting system and of this machine.
+const CLOCK_TOLERANCE: TimeDelta = TimeDelta::days(1);
+
+/// The earliest year of a time. Earlier ones come from a device or an export that has lost the date.
+const FIRST_YEAR: i32 = 1950;
 
 /// A field of a line before parsing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -230,13 +236,19 @@ fn decimal(text: &str, whole: u32, scale: u32, min: Decimal, max: Option<Decimal
     Ok(Value::Decimal(number))
 }
 
+/// Parses a time. All times of imported data are in the past, because they say when something was written, photographed or set.
 fn time(text: &str) -> Result<DateTime<Utc>, CellError> {
     let expected = "a time with its offset, like 2026-05-11T09:30:00+03:00";
     let time = DateTime::parse_from_rfc3339(text).map_err(|_| CellError::found(text, expected))?;
+    let time = time.to_utc();
+    if time > Utc::now() + CLOCK_TOLERANCE {
+        return Err(CellError::found(&written(time), "a time that is not in the future"));
+    }
+    if time.year() < FIRST_YEAR {
+        return Err(CellError::found(&written(time), format!("a time from {FIRST_YEAR} on")));
+    }
     // The database keeps microseconds.
-    time.to_utc()
-        .duration_trunc(TimeDelta::microseconds(1))
-        .or(Ok(time.to_utc()))
+    time.duration_trunc(TimeDelta::microseconds(1)).or(Ok(time))
 }
 
 #[cfg(test)]
@@ -282,6 +294,8 @@ mod tests {
                 "\"2026-05-11T06:30:00.000000Z\"",
             ),
             (Type::Time, "2026-05-11T09:30:00", "a time with its offset"),
+            (Type::Time, "2999-05-11T09:30:00Z", "a time that is not in the future"),
+            (Type::Time, "1949-05-11T09:30:00Z", "a time from 1950 on"),
             (Type::Time, "2026-02-30T09:30:00Z", "a time with its offset"),
             (Type::Plate, "34 abc 123", "\"34ABC123\""),
             (Type::Point, "slip", "like SLIP_FRONT"),

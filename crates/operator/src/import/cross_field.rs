@@ -1,6 +1,7 @@
 //! Checks across the fields of a line.
 
-use chrono::{Datelike as _, TimeDelta, Utc};
+use chrono::Utc;
+use partner_api_domain::vocabulary;
 
 use super::kinds::Kind;
 use super::value::{CellError, Value, written};
@@ -37,30 +38,25 @@ pub(crate) fn no_check(_: &Line<'_>) -> Option<(&'static str, CellError)> {
     None
 }
 
-/// The tolerance for the clocks of the exporting system and of this machine.
-const CLOCK_TOLERANCE: TimeDelta = TimeDelta::days(1);
+/// Returns the latest model year.
+pub(crate) fn vehicle(line: &Line<'_>) -> Option<(&'static str, CellError)> {
+    let latest = vocabulary::latest_model_year(Utc::now());
+    match line.of("year") {
+        Some(Value::Int(year)) if *year > latest => {
+            let expected = format!("a model year of at most {latest}, the next year");
+            Some(("year", CellError::found(&year.to_string(), expected)))
+        }
+        _ => None,
+    }
+}
 
-/// The earliest year of a report. Earlier ones come from a device or an export that has lost the date.
-const FIRST_YEAR: i32 = 1950;
-
-/// Returns the condition of the schema, and rejects times in the future or the distant past.
+/// Returns the condition of the schema, and rejects a publication before the opening.
 pub(crate) fn inspection(line: &Line<'_>) -> Option<(&'static str, CellError)> {
-    let latest = Utc::now() + CLOCK_TOLERANCE;
-    for name in ["created_at", "published_at"] {
-        if let Some(Value::Time(time)) = line.of(name)
-            && *time > latest
-        {
-            return Some((
-                name,
-                CellError::found(&written(*time), "a time that is not in the future"),
-            ));
-        }
-        if let Some(Value::Time(time)) = line.of(name)
-            && time.year() < FIRST_YEAR
-        {
-            let expected = format!("a time from {FIRST_YEAR} on");
-            return Some((name, CellError::found(&written(*time), expected)));
-        }
+    if let (Some(Value::Time(created)), Some(Value::Time(published))) = (line.of("created_at"), line.of("published_at"))
+        && published < created
+    {
+        let expected = format!("a time that is not before created_at, {}", written(*created));
+        return Some(("published_at", CellError::found(&written(*published), expected)));
     }
     let Some(Value::Text(status)) = line.of("status") else {
         return None;

@@ -141,7 +141,7 @@ pub(crate) const POINT_FIELDS: &[Field] = &[
 
 /// The fields of a template's status.
 pub(crate) const STATUS_FIELDS: &[Field] = &[
-    field("code", LINE, Required, "code, unique in the template"),
+    field("code", Type::Point, Required, "code, unique in the template"),
     field("label", LINE, Required, "label in reports"),
     field("label_en", LINE, Optional, "label on the page in English"),
     field("severity", Type::Words(template::SEVERITIES), Required, "severity"),
@@ -155,8 +155,8 @@ pub(crate) const STATUS_FIELDS: &[Field] = &[
 
 /// The fields of a template's kind of photos.
 pub(crate) const PHOTO_KIND_FIELDS: &[Field] = &[
-    field("code", Type::Code, Required, "code, unique in the template"),
-    field("label", LINE, Required, "label on the page"),
+    field("code", Type::Point, Required, "code, unique in the template"),
+    field("label", LINE, Required, "label on the page and in the PDF"),
     field("label_en", LINE, Optional, "label on the page in English"),
     field(
         "expected",
@@ -169,9 +169,9 @@ pub(crate) const PHOTO_KIND_FIELDS: &[Field] = &[
 /// The fields of a form's answer.
 pub(crate) const ANSWER_FIELDS: &[Field] = &[
     field("point", LINE, Required, "code of the template's point"),
-    field("status_code", LINE, Required, "status"),
+    field("status_code", Type::Point, Required, "status"),
     field("status_label", LINE, Required, "label of the status"),
-    field("severity", LINE, Required, "NONE, LOW, MEDIUM or HIGH"),
+    field("severity", Type::Words(template::SEVERITIES), Required, "severity"),
     field(
         "numeric_value",
         Type::Number,
@@ -344,7 +344,12 @@ pub(crate) const KINDS: &[Kind] = &[
             field("vin", PERSONAL, Required, "vehicle identification number"),
             field("brand", LINE, Required, "manufacturer"),
             field("model", LINE, Required, "model"),
-            field("year", Type::Integer { min: 1900, max: 2100 }, Required, "model year"),
+            field(
+                "year",
+                Type::Integer { min: 1900, max: 2100 },
+                Required,
+                "model year, at most the next year",
+            ),
             field(
                 "type",
                 Type::Words(vocabulary::BODY_TYPES),
@@ -377,7 +382,7 @@ pub(crate) const KINDS: &[Kind] = &[
                 "registered power in HP",
             ),
         ],
-        check: cross_field::no_check,
+        check: cross_field::vehicle,
     },
     Kind {
         name: "inspections",
@@ -451,7 +456,7 @@ pub(crate) const KINDS: &[Kind] = &[
                 "published_at",
                 Type::Time,
                 Optional,
-                "publication time; required from PUBLISHED on",
+                "publication time, not before created_at; required from PUBLISHED on",
             ),
             CREATED,
         ],

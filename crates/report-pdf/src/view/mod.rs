@@ -83,7 +83,7 @@ impl View {
         findings.truncate(MAX_FINDINGS);
         let vehicle = &report.vehicle;
         let branch = &report.branch;
-        let is_inspected = report.forms.iter().any(|form| !form.points.is_empty());
+        let is_inspected = count_inspected(&report.forms) > 0;
         View {
             report_number: report.report_number.clone(),
             organization: report.organization_name.clone(),
@@ -225,7 +225,7 @@ fn pictures(report: &Report, paths: &[Option<String>]) -> Vec<Picture> {
     pictures
         .map(|(index, (photo, path))| {
             let place = photo.point.as_deref().unwrap_or_default();
-            let kind = joined(" · ", &[&labels::photo(&photo.kind), place]);
+            let kind = joined(" · ", &[&photo.kind, place]);
             let caption = photo.caption.as_deref().unwrap_or_default().trim().to_owned();
             Picture {
                 href: path.clone(),
@@ -242,14 +242,23 @@ fn is_left_out(form: &Form) -> bool {
     form.points.is_empty() && form.general_note.trim().is_empty() && !form.not_inspected.is_empty()
 }
 
+/// Returns the number of points that were inspected.
+fn count_inspected(forms: &[Form]) -> usize {
+    let points = forms.iter().flat_map(|form| &form.points);
+    points.filter(|point| point.is_inspected()).count()
+}
+
 /// States how many points were inspected and which forms were not, unless all points were inspected.
 fn inspected(forms: &[Form]) -> String {
-    let count: usize = forms.iter().map(|form| form.points.len()).sum();
-    let left: usize = forms.iter().map(|form| form.not_inspected.len()).sum();
+    let count = count_inspected(forms);
+    let all: usize = forms
+        .iter()
+        .map(|form| form.points.len() + form.not_inspected.len())
+        .sum();
+    let left = all - count;
     if left == 0 {
         return String::new();
     }
-    let all = count + left;
     let counted = match count {
         0 => format!("{all} noktanın hiçbiri incelenmedi."),
         _ => format!(
@@ -338,6 +347,14 @@ mod tests {
         };
         let whole = form("Kaporta", "BODY", vec![point.clone()]);
         assert_eq!(inspected(std::slice::from_ref(&whole)), "");
+        let unchecked = Point {
+            status_code: "NOT_CHECKED".to_owned(),
+            ..point.clone()
+        };
+        assert_eq!(
+            inspected(&[form("Kaporta", "BODY", vec![unchecked])]),
+            "1 noktanın hiçbiri incelenmedi."
+        );
         let half = Form {
             not_inspected: of(&["Tavan"]),
             ..whole

@@ -56,7 +56,7 @@ fn a_malformed_photo_becomes_a_placeholder() {
     let truncated = good[..good.len() / 3].to_vec();
     let photo = |data: Vec<u8>| Photo {
         caption: Some("Bozuk".to_owned()),
-        kind: "DAMAGE".to_owned(),
+        kind: "Hasar".to_owned(),
         point: None,
         format: Some(PhotoFormat::Jpeg),
         data,

@@ -346,17 +346,17 @@ fn status_ranges(of: &[(Option<Decimal>, &str)]) -> Vec<StatusRange> {
 
 fn photos(width: u32) -> Vec<Photo> {
     let captions = [
-        ("DAMAGE", Some("Sağ ön aks körüğündeki yırtık")),
-        ("EXTERIOR", Some("Ön görünüm")),
-        ("EXTERIOR", Some("Arka görünüm")),
-        ("INTERIOR", Some("Ön konsol")),
-        ("ENGINE", None),
-        ("ODOMETER", None),
+        ("Hasar", Some("Sağ ön aks körüğündeki yırtık")),
+        ("Dış görünüm", Some("Ön görünüm")),
+        ("Dış görünüm", Some("Arka görünüm")),
+        ("İç mekân", Some("Ön konsol")),
+        ("Motor", None),
+        ("Kilometre göstergesi", None),
     ];
     let photo = |(index, (kind, caption)): (usize, (&str, Option<&str>))| Photo {
         caption: caption.map(str::to_owned),
         kind: kind.to_owned(),
-        point: (kind == "DAMAGE").then(|| "Aks körükleri".to_owned()),
+        point: (kind == "Hasar").then(|| "Aks körükleri".to_owned()),
         format: Some(PhotoFormat::Jpeg),
         data: jpeg(index as u32, width, width * 3 / 4),
     };

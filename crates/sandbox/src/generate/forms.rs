@@ -1,7 +1,7 @@
 //! Generates a report's forms with the answers of inspectors and devices.
 
 use chrono::{DateTime, Utc};
-use partner_api_domain::score;
+use partner_api_domain::score::Assessment;
 use partner_api_domain::threshold::{self, Bounds, PointStatus};
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -218,6 +218,9 @@ fn ratio(vehicle: &Vehicle, sent: &[MeasurementPoint]) -> Option<Decimal> {
 
 /// Returns the report's score, which depends on the defects in its answers.
 pub fn score(forms: &[Form]) -> i32 {
-    let answers = forms.iter().flat_map(|form| &form.answers);
-    score::score(answers.map(|answer| answer.severity))
+    let mut assessment = Assessment::default();
+    for answer in forms.iter().flat_map(|form| &form.answers) {
+        assessment.add(Some((answer.status_code, answer.severity)));
+    }
+    assessment.score().unwrap_or_default()
 }

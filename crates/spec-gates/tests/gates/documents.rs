@@ -26,7 +26,7 @@ const RULES: [Rule; 12] = [
     (
         "migrations/README.md",
         &["migrations", ""],
-        &["V0003__what_it_does.sql"],
+        &["V0002__what_it_does.sql"],
     ),
     ("deploy/ha/README.md", &["deploy/ha", ""], &[]),
     (

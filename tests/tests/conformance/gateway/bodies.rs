@@ -40,9 +40,7 @@ async fn a_body_of_1048576_bytes_passes() {
 async fn a_body_announced_as_one_byte_over_the_limit_is_rejected() {
     let service = Service::start().await;
     let response = service.measure(&ALPHA, package(LIMIT + 1, "large")).await;
-    response
-        .assert_rejected(413, "payload_too_large")
-        .snapshot("a_body_one_byte_over_the_limit_is_rejected");
+    response.assert_rejected(413, "payload_too_large");
     assert_eq!(service.count("measurements").await, 0);
 }
 
@@ -90,9 +88,7 @@ async fn a_body_that_does_not_arrive_in_time_is_rejected() {
     let response = service
         .send(Request::post(MEASUREMENTS, "{\"plate\":").signed_by(&ALPHA).stalled())
         .await;
-    response
-        .assert_rejected(408, "request_timeout")
-        .snapshot("a_body_that_does_not_arrive_in_time_is_rejected");
+    response.assert_rejected(408, "request_timeout");
 }
 
 #[tokio::test]

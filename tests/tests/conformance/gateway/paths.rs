@@ -95,12 +95,6 @@ async fn the_response_to_an_unknown_method_lists_the_allowed_ones() {
         response.assert_status(405);
         assert_eq!(response.header("allow"), Some(allow), "{method} {path}");
     }
-    let response = service
-        .send(Request::new("DELETE", "/api/v1/partner/inspections").signed_by(&ALPHA))
-        .await;
-    response
-        .assert_rejected(405, "method_not_allowed")
-        .snapshot("the_response_to_an_unknown_method_lists_the_allowed_ones");
 }
 
 /// REQ-2

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use partner_api_store::connection::Connection;
-use partner_api_store::report_settings;
+use partner_api_store::public_reports;
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::{AYSE, Request, Service, TestResponse};
 
@@ -144,11 +144,11 @@ async fn the_services_own_pages_are_the_default_unless_the_operator_has_chosen()
         row.unwrap().get::<_, Option<String>>(0)
     };
     let own = "https://api.example.org/r/{slug}";
-    assert!(report_settings::default_public_report_url(&client, own).await.unwrap());
+    assert!(public_reports::set_default_address(&client, own).await.unwrap());
     assert_eq!(stored().await.as_deref(), Some(own));
     for chosen in [Some("https://reports.example/{slug}"), None] {
-        assert!(report_settings::set_public_report_url(&client, chosen).await.unwrap());
-        assert!(!report_settings::default_public_report_url(&client, own).await.unwrap());
+        assert!(public_reports::set_address(&client, chosen).await.unwrap());
+        assert!(!public_reports::set_default_address(&client, own).await.unwrap());
         assert_eq!(stored().await.as_deref(), Some(chosen.unwrap_or_default()));
     }
 }

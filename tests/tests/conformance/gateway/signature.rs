@@ -16,9 +16,7 @@ fn health() -> Request {
 async fn a_request_without_the_four_headers_is_rejected() {
     let service = Service::start().await;
     let response = service.send(Request::get(HEALTH)).await;
-    response
-        .assert_rejected(401, "missing_signature_headers")
-        .snapshot("a_request_without_the_four_headers_is_rejected");
+    response.assert_rejected(401, "missing_signature_headers");
     assert_eq!(response.header("ratelimit"), None);
 }
 
@@ -104,11 +102,6 @@ async fn a_rejected_key_gets_a_message_that_depends_only_on_the_text_of_its_id()
     let service = Service::start().await;
     let named = |id| TestKey { id, ..ALPHA };
     let unknown = named("vip_test_UNKNOWNAAAAAAAAAAAAAAA");
-    service
-        .get(&unknown, HEALTH)
-        .await
-        .assert_rejected(401, "invalid_key")
-        .snapshot("an_unknown_key_is_rejected");
     for (of_one_kind, words) in [
         (vec![unknown, REVOKED, EXPIRED, DISABLED], "this key ID is not accepted"),
         (
@@ -224,9 +217,7 @@ async fn a_timestamp_may_differ_by_300_seconds() {
 async fn the_response_to_an_expired_timestamp_contains_the_servers_time() {
     let service = Service::start().await;
     let response = service.send(health().clock_ahead_by(-301)).await;
-    response
-        .assert_rejected(401, "expired_timestamp")
-        .snapshot("the_response_to_an_expired_timestamp_contains_the_servers_time");
+    response.assert_rejected(401, "expired_timestamp");
     let year = chrono::Utc::now().format("%Y-").to_string();
     assert!(response.message().contains(&year), "{}", response.message());
 }

@@ -9,7 +9,7 @@ use hayro::{RenderCache, RenderSettings};
 use lopdf::Document;
 use partner_api::publishing::{RenderOutcome, Worker};
 use partner_api_store::connection::Connection;
-use partner_api_store::report_settings;
+use partner_api_store::public_reports;
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::fixture::{branches, organizations};
 use partner_api_tests::options::Options;
@@ -317,8 +317,8 @@ async fn a_pdf_links_to_its_public_page_if_there_is_one() {
     let long = format!("{:x<200}", "https://reports.example/{slug}?of=");
     for address in [Some("https://reports.example/{slug}"), Some(&long), None] {
         let client = Connection::take(service.pool(), Duration::from_secs(20)).await.unwrap();
-        assert!(report_settings::set_public_report_url(&client, address).await.unwrap());
-        assert!(!report_settings::set_public_report_url(&client, address).await.unwrap());
+        assert!(public_reports::set_address(&client, address).await.unwrap());
+        assert!(!public_reports::set_address(&client, address).await.unwrap());
         drop(client);
         let text = rendered_again(&service).await;
         let link = address.map(|address| address.replace("{slug}", slug));

@@ -6,7 +6,7 @@ use partner_api_tests::fixture::inspections::{DRAFT, OLD_DRAFT, PUBLISHED};
 use partner_api_tests::{ALPHA, AYSE, Service};
 use serde_json::json;
 
-/// INS-6, INS-8, MEA-13, REP-8
+/// INS-6, INS-8, MEA-13, REP-8, REP-21
 #[tokio::test]
 async fn the_pdf_of_a_published_report_shows_the_device_values_and_is_served_unchanged() {
     let service = Service::start().await;
@@ -30,6 +30,13 @@ async fn the_pdf_of_a_published_report_shows_the_device_values_and_is_served_unc
         .await
         .unwrap();
     inspector.answer_required_points(&service, OLD_DRAFT).await;
+    let photo = format!(
+        r#"UPDATE form_templates SET photo_kinds = '[{{"code": "WHEEL", "label": "Sol ön jant"}}]';
+           INSERT INTO photos (id, organization_id, inspection_id, position, kind, object_key, mime_type, size_bytes)
+           SELECT gen_random_uuid(), organization_id, id, 1, 'WHEEL', 'photos/1.jpg', 'image/jpeg', 1
+           FROM inspections WHERE id = '{OLD_DRAFT}'"#
+    );
+    service.db.batch_execute(&photo).await.unwrap();
     let published = inspector.move_to(&service, OLD_DRAFT, "PUBLISHED", None).await;
     published.assert_status(200);
     assert_eq!(published.json()["data"]["pdf_sha256"], json!(null), "not rendered yet");
@@ -56,7 +63,7 @@ async fn the_pdf_of_a_published_report_shows_the_device_values_and_is_served_unc
         .chars()
         .filter(|c| !c.is_whitespace() && *c != '\u{200b}')
         .collect();
-    for shown in ["2,85", "2,11"] {
+    for shown in ["2,85", "2,11", "Solönjant"] {
         assert!(text.contains(shown), "no {shown} in {text}");
     }
     // The other reports are unchanged.

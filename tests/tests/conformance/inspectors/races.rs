@@ -1,7 +1,11 @@
 //! Two inspectors at the same report: of requests that exclude each other, one succeeds, and the database holds exactly its effect.
 
+use std::time::Duration;
+
+use partner_api_tests::fixture::branches;
 use partner_api_tests::fixture::inspections::DRAFT;
-use partner_api_tests::{ALPHA, AYSE, MEHMET, Service};
+use partner_api_tests::wait::until;
+use partner_api_tests::{ALPHA, AYSE, MEHMET, Service, cluster};
 use serde_json::{Value, json};
 
 /// The state of the report that the requests change.
@@ -123,4 +127,44 @@ async fn of_two_inspectors_who_move_a_report_at_the_same_time_one_succeeds() {
             (&json!(now), &json!(transitions), &json!(true))
         );
     }
+}
+
+/// INS-6
+#[tokio::test]
+async fn of_two_inspectors_who_open_a_plate_at_the_same_time_one_is_warned() {
+    let service = Service::start().await;
+    let (ayse, mehmet) = (service.inspector(&AYSE).await, service.inspector(&MEHMET).await);
+    let body = json!({ "branch_id": branches::IZMIR_01, "plate": "35MSK201", "package_name": "Full", "base_price": "1.00",
+                       "mileage_km": 1 });
+    // Nobody can commit before both have begun.
+    let holder = cluster::connect(&service.database()).await;
+    let hold = "BEGIN; LOCK TABLE inspection_transitions IN SHARE ROW EXCLUSIVE MODE";
+    holder.batch_execute(hold).await.unwrap();
+    let release = async {
+        until(Duration::from_secs(10), async || {
+            let waiting =
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            let count: i64 = service.db.query_one(waiting, &[]).await.unwrap().get(0);
+            (count == 2).then_some(())
+        })
+        .await;
+        holder.batch_execute("COMMIT").await.unwrap();
+    };
+    let (one, other, ()) = tokio::join!(
+        ayse.write(&service, "POST", "/inspector/v1/reports", body.clone()),
+        mehmet.write(&service, "POST", "/inspector/v1/reports", body.clone()),
+        release
+    );
+    let warned = match (one.status.as_u16(), other.status.as_u16()) {
+        (201, 409) => other,
+        (409, 201) => one,
+        statuses => panic!("{statuses:?}"),
+    };
+    warned.assert_rejected(409, "already_open");
+    assert_eq!(
+        service
+            .count("inspections WHERE plate = '35MSK201' AND status = 'DRAFT'")
+            .await,
+        1
+    );
 }

@@ -123,6 +123,8 @@ const COLUMNS: &[(&str, &str, &str, bool)] = &[
     ("form_templates", "position", "position + 100", true),
     ("form_templates", "is_test_line", "false", false),
     ("form_templates", "is_required", "NOT is_required", false),
+    // The PDF labels photos with them.
+    ("form_templates", "photo_kinds", "'[]'", true),
     ("form_template_points", "code", "code || 'X'", true),
     ("form_template_points", "name", "name || 'x'", true),
     ("form_template_points", "unit", "coalesce(unit, '') || 'x'", true),
@@ -147,9 +149,8 @@ const FIXED: &[&str] = &[
     "point_id",
     "updated_at",
     "reports_changed_at",
-    // The lists that the inspectors' page offers. Partners see what a point has, not what it could have.
+    // The list that the inspectors' page offers. Partners see what a point has, not what it could have.
     "statuses",
-    "photo_kinds",
     // The panel in the page's drawing of the car.
     "place",
     // Who may publish.

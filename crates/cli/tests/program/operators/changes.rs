@@ -198,6 +198,10 @@ async fn listed_templates_can_be_imported_and_points_with_answers_are_kept() {
             "{ code: ORIGINAL, label: X, severity: LOW }",
             "two statuses of PAINT have the code ORIGINAL",
         ),
+        (
+            "{ code: boyalı, label: Boyalı, severity: MEDIUM }",
+            "a status of PAINT has the code `boyalı`; it must have 1 to 64 characters of A-Z, 0-9 and _, and begin with a letter",
+        ),
     ] {
         let right = match wrong {
             "place: ROOFTOP" => "place: HOOD",

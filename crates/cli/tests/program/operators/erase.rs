@@ -37,6 +37,9 @@ SELECT gen_random_uuid(), organization_id, 'Fatma', sha256('Fatma'), 'hint' FROM
 INSERT INTO inspection_transitions (inspection_id, number, organization_id, to_status, reason, inspector_id, inspector_name)
 SELECT i.id, 900, i.organization_id, 'DRAFT', 'NAME', p.id, p.name FROM inspections i JOIN inspectors p USING (organization_id)
 WHERE i.id = 'REPORT' AND p.name = 'Fatma';
+INSERT INTO plate_corrections (inspection_id, number, organization_id, old_plate, new_plate, inspector_id, inspector_name)
+SELECT i.id, 1, i.organization_id, CASE i.id WHEN 'REPORT' THEN '35OPN999' ELSE '35OPN205' END, i.plate, p.id, p.name
+FROM inspections i JOIN inspectors p USING (organization_id) WHERE p.name = 'Fatma';
 INSERT INTO photos
     (id, organization_id, inspection_id, position, kind, caption, object_key, thumb_object_key, mime_type, size_bytes)
 SELECT gen_random_uuid(), organization_id, id, 90, 'REGISTRATION', 'NAME', 'photos/35OPN205.jpg', 'thumbs/35OPN205.jpg',
@@ -161,6 +164,8 @@ async fn an_erased_vehicle_is_in_no_table_no_file_and_no_log() {
             "photos.caption",
             "photos.object_key",
             "photos.thumb_object_key",
+            "plate_corrections.new_plate",
+            "plate_corrections.old_plate",
             "published_pdfs.object_key",
             "report_renderings.fingerprint",
             "vehicles.plate",

@@ -371,6 +371,22 @@ It is required if they do not.
                 })
         }
     }
+    ///What was inspected, and the score that a publication would give.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct Assessment {
+        ///The number of points that were inspected.
+        pub inspected: i32,
+        ///The number of points of all forms.
+        pub points: i32,
+        ///The score of the inspected points; null if there are none.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub score: ::std::option::Option<i32>,
+    }
+    impl Assessment {
+        pub fn builder() -> builder::Assessment {
+            Default::default()
+        }
+    }
     ///A body type, with the known values of the partner contract.
     #[derive(
         ::serde::Deserialize,
@@ -511,6 +527,12 @@ It is required if they do not.
     ///A correction of the vehicle.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CorrectVehicle {
+        ///Whether to correct the plate although another report is open for it at the branch.
+        #[serde(default)]
+        pub even_if_open: bool,
+        ///The plate, in any notation. If it is omitted, it does not change.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub plate: ::std::option::Option<CorrectVehiclePlate>,
         pub vehicle: VehicleData,
         ///The version that was read.
         pub version: ::std::num::NonZeroU64,
@@ -518,6 +540,63 @@ It is required if they do not.
     impl CorrectVehicle {
         pub fn builder() -> builder::CorrectVehicle {
             Default::default()
+        }
+    }
+    ///The plate, in any notation. If it is omitted, it does not change.
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct CorrectVehiclePlate(::std::string::String);
+    impl ::std::ops::Deref for CorrectVehiclePlate {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<CorrectVehiclePlate> for ::std::string::String {
+        fn from(value: CorrectVehiclePlate) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for CorrectVehiclePlate {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            if value.chars().count() > 20usize {
+                return Err("longer than 20 characters".into());
+            }
+            if value.chars().count() < 1usize {
+                return Err("shorter than 1 characters".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for CorrectVehiclePlate {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for CorrectVehiclePlate {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for CorrectVehiclePlate {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
         }
     }
     ///An answer that was replaced or removed.
@@ -1370,6 +1449,23 @@ thresholds determine.
             Default::default()
         }
     }
+    ///A correction of a report's plate.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct PlateCorrection {
+        ///The time of the correction.
+        pub at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The inspector who corrected it.
+        pub by: ::std::string::String,
+        ///The plate before.
+        pub from: ::std::string::String,
+        ///The plate after.
+        pub to: ::std::string::String,
+    }
+    impl PlateCorrection {
+        pub fn builder() -> builder::PlateCorrection {
+            Default::default()
+        }
+    }
     ///A point of a form.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Point {
@@ -1380,7 +1476,9 @@ thresholds determine.
         ///The replaced and removed answers, the last one first, at most 20. Absent if there are none.
         #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub earlier: ::std::vec::Vec<EarlierAnswer>,
-        ///Whether the report is published only if the point has an answer.
+        ///Whether the point was inspected. One with a status such as `NOT_CHECKED` was not.
+        pub is_inspected: bool,
+        ///Whether the report is published only if the point was inspected.
         pub is_required: bool,
         ///The point's name.
         pub name: ::std::string::String,
@@ -1426,6 +1524,8 @@ thresholds determine.
         pub code: ::std::string::String,
         ///Whether the status is chosen often, and therefore shown as a button.
         pub is_common: bool,
+        ///Whether the status says that the point was inspected. One such as `NOT_CHECKED` without a severity does not.
+        pub is_inspected: bool,
         ///The label in the language of the reports.
         pub label: ::std::string::String,
         ///The label in English.
@@ -1467,6 +1567,9 @@ thresholds determine.
     pub struct PublishedPdf {
         ///The time at which it was rendered.
         pub published_at: ::chrono::DateTime<::chrono::offset::Utc>,
+        ///The reason of the revision that replaced it; null without one.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub revised_for: ::std::option::Option<::std::string::String>,
         ///The SHA-256 of the file, in hexadecimal.
         pub sha256: PublishedPdfSha256,
     }
@@ -1562,6 +1665,7 @@ thresholds determine.
     ///A report while it is edited.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct ReportData {
+        pub assessment: Assessment,
         ///The id of the report's branch.
         pub branch_id: ::uuid::Uuid,
         ///The time at which the report was opened.
@@ -1574,7 +1678,8 @@ thresholds determine.
         pub may_become: ::std::vec::Vec<ReportStatus>,
         ///The reading of the odometer, in km.
         pub mileage_km: i32,
-        ///Whether a report is published only after a review, by another inspector than the one who asked for it.
+        /**Whether a report is published only after a review, by an inspector who neither asked for it nor wrote the last answer.
+*/
         pub needs_review: bool,
         ///The score; null until the report is published.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
@@ -1586,8 +1691,10 @@ thresholds determine.
         pub photo_kinds: ::std::vec::Vec<PhotoKind>,
         ///The photos, in order.
         pub photos: ::std::vec::Vec<Photo>,
-        ///The plate under which the report was opened.
+        ///The plate under which the report was opened, or the corrected one.
         pub plate: ::std::string::String,
+        ///The corrections of the report's plate, the oldest first.
+        pub plate_corrections: ::std::vec::Vec<PlateCorrection>,
         pub pricing: Pricing,
         ///The name of the report's public page; null until the report is published.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
@@ -2728,6 +2835,83 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
         }
         #[derive(Clone, Debug)]
+        pub struct Assessment {
+            inspected: ::std::result::Result<i32, ::std::string::String>,
+            points: ::std::result::Result<i32, ::std::string::String>,
+            score: ::std::result::Result<
+                ::std::option::Option<i32>,
+                ::std::string::String,
+            >,
+        }
+        impl ::std::default::Default for Assessment {
+            fn default() -> Self {
+                Self {
+                    inspected: Err("no value supplied for inspected".to_string()),
+                    points: Err("no value supplied for points".to_string()),
+                    score: Ok(Default::default()),
+                }
+            }
+        }
+        impl Assessment {
+            pub fn inspected<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<i32>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.inspected = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for inspected: {e}")
+                    });
+                self
+            }
+            pub fn points<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<i32>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.points = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for points: {e}")
+                    });
+                self
+            }
+            pub fn score<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<i32>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.score = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for score: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<Assessment> for super::Assessment {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: Assessment,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    inspected: value.inspected?,
+                    points: value.points?,
+                    score: value.score?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::Assessment> for Assessment {
+            fn from(value: super::Assessment) -> Self {
+                Self {
+                    inspected: Ok(value.inspected),
+                    points: Ok(value.points),
+                    score: Ok(value.score),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
         pub struct Bounds {
             borderline_max: ::std::result::Result<
                 ::std::option::Option<super::super::DecimalNumber>,
@@ -3015,6 +3199,11 @@ applied to the report, and those that an inspector discarded for its plate at it
         }
         #[derive(Clone, Debug)]
         pub struct CorrectVehicle {
+            even_if_open: ::std::result::Result<bool, ::std::string::String>,
+            plate: ::std::result::Result<
+                ::std::option::Option<super::CorrectVehiclePlate>,
+                ::std::string::String,
+            >,
             vehicle: ::std::result::Result<super::VehicleData, ::std::string::String>,
             version: ::std::result::Result<
                 ::std::num::NonZeroU64,
@@ -3024,12 +3213,40 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::default::Default for CorrectVehicle {
             fn default() -> Self {
                 Self {
+                    even_if_open: Ok(Default::default()),
+                    plate: Ok(Default::default()),
                     vehicle: Err("no value supplied for vehicle".to_string()),
                     version: Err("no value supplied for version".to_string()),
                 }
             }
         }
         impl CorrectVehicle {
+            pub fn even_if_open<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.even_if_open = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for even_if_open: {e}")
+                    });
+                self
+            }
+            pub fn plate<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::CorrectVehiclePlate>,
+                >,
+                T::Error: ::std::fmt::Display,
+            {
+                self.plate = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for plate: {e}")
+                    });
+                self
+            }
             pub fn vehicle<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<super::VehicleData>,
@@ -3061,6 +3278,8 @@ applied to the report, and those that an inspector discarded for its plate at it
                 value: CorrectVehicle,
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
+                    even_if_open: value.even_if_open?,
+                    plate: value.plate?,
                     vehicle: value.vehicle?,
                     version: value.version?,
                 })
@@ -3069,6 +3288,8 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::convert::From<super::CorrectVehicle> for CorrectVehicle {
             fn from(value: super::CorrectVehicle) -> Self {
                 Self {
+                    even_if_open: Ok(value.even_if_open),
+                    plate: Ok(value.plate),
                     vehicle: Ok(value.vehicle),
                     version: Ok(value.version),
                 }
@@ -4529,6 +4750,93 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
         }
         #[derive(Clone, Debug)]
+        pub struct PlateCorrection {
+            at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
+            by: ::std::result::Result<::std::string::String, ::std::string::String>,
+            from: ::std::result::Result<::std::string::String, ::std::string::String>,
+            to: ::std::result::Result<::std::string::String, ::std::string::String>,
+        }
+        impl ::std::default::Default for PlateCorrection {
+            fn default() -> Self {
+                Self {
+                    at: Err("no value supplied for at".to_string()),
+                    by: Err("no value supplied for by".to_string()),
+                    from: Err("no value supplied for from".to_string()),
+                    to: Err("no value supplied for to".to_string()),
+                }
+            }
+        }
+        impl PlateCorrection {
+            pub fn at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.at = value
+                    .try_into()
+                    .map_err(|e| format!("error converting supplied value for at: {e}"));
+                self
+            }
+            pub fn by<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.by = value
+                    .try_into()
+                    .map_err(|e| format!("error converting supplied value for by: {e}"));
+                self
+            }
+            pub fn from<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.from = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for from: {e}")
+                    });
+                self
+            }
+            pub fn to<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.to = value
+                    .try_into()
+                    .map_err(|e| format!("error converting supplied value for to: {e}"));
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<PlateCorrection> for super::PlateCorrection {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: PlateCorrection,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    at: value.at?,
+                    by: value.by?,
+                    from: value.from?,
+                    to: value.to?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::PlateCorrection> for PlateCorrection {
+            fn from(value: super::PlateCorrection) -> Self {
+                Self {
+                    at: Ok(value.at),
+                    by: Ok(value.by),
+                    from: Ok(value.from),
+                    to: Ok(value.to),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
         pub struct Point {
             bounds: ::std::result::Result<
                 ::std::option::Option<super::Bounds>,
@@ -4539,6 +4847,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::vec::Vec<super::EarlierAnswer>,
                 ::std::string::String,
             >,
+            is_inspected: ::std::result::Result<bool, ::std::string::String>,
             is_required: ::std::result::Result<bool, ::std::string::String>,
             name: ::std::result::Result<::std::string::String, ::std::string::String>,
             note: ::std::result::Result<
@@ -4588,6 +4897,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     bounds: Ok(Default::default()),
                     code: Err("no value supplied for code".to_string()),
                     earlier: Ok(Default::default()),
+                    is_inspected: Err("no value supplied for is_inspected".to_string()),
                     is_required: Err("no value supplied for is_required".to_string()),
                     name: Err("no value supplied for name".to_string()),
                     note: Ok(Default::default()),
@@ -4637,6 +4947,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for earlier: {e}")
+                    });
+                self
+            }
+            pub fn is_inspected<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.is_inspected = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for is_inspected: {e}")
                     });
                 self
             }
@@ -4798,6 +5120,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     bounds: value.bounds?,
                     code: value.code?,
                     earlier: value.earlier?,
+                    is_inspected: value.is_inspected?,
                     is_required: value.is_required?,
                     name: value.name?,
                     note: value.note?,
@@ -4819,6 +5142,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     bounds: Ok(value.bounds),
                     code: Ok(value.code),
                     earlier: Ok(value.earlier),
+                    is_inspected: Ok(value.is_inspected),
                     is_required: Ok(value.is_required),
                     name: Ok(value.name),
                     note: Ok(value.note),
@@ -4838,6 +5162,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         pub struct PointStatus {
             code: ::std::result::Result<::std::string::String, ::std::string::String>,
             is_common: ::std::result::Result<bool, ::std::string::String>,
+            is_inspected: ::std::result::Result<bool, ::std::string::String>,
             label: ::std::result::Result<::std::string::String, ::std::string::String>,
             label_en: ::std::result::Result<
                 ::std::option::Option<::std::string::String>,
@@ -4853,6 +5178,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 Self {
                     code: Err("no value supplied for code".to_string()),
                     is_common: Err("no value supplied for is_common".to_string()),
+                    is_inspected: Err("no value supplied for is_inspected".to_string()),
                     label: Err("no value supplied for label".to_string()),
                     label_en: Ok(Default::default()),
                     severity: Err("no value supplied for severity".to_string()),
@@ -4881,6 +5207,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for is_common: {e}")
+                    });
+                self
+            }
+            pub fn is_inspected<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<bool>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.is_inspected = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for is_inspected: {e}")
                     });
                 self
             }
@@ -4929,6 +5267,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 Ok(Self {
                     code: value.code?,
                     is_common: value.is_common?,
+                    is_inspected: value.is_inspected?,
                     label: value.label?,
                     label_en: value.label_en?,
                     severity: value.severity?,
@@ -4940,6 +5279,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 Self {
                     code: Ok(value.code),
                     is_common: Ok(value.is_common),
+                    is_inspected: Ok(value.is_inspected),
                     label: Ok(value.label),
                     label_en: Ok(value.label_en),
                     severity: Ok(value.severity),
@@ -5117,6 +5457,10 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::chrono::DateTime<::chrono::offset::Utc>,
                 ::std::string::String,
             >,
+            revised_for: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
             sha256: ::std::result::Result<
                 super::PublishedPdfSha256,
                 ::std::string::String,
@@ -5126,6 +5470,7 @@ applied to the report, and those that an inspector discarded for its plate at it
             fn default() -> Self {
                 Self {
                     published_at: Err("no value supplied for published_at".to_string()),
+                    revised_for: Ok(Default::default()),
                     sha256: Err("no value supplied for sha256".to_string()),
                 }
             }
@@ -5140,6 +5485,18 @@ applied to the report, and those that an inspector discarded for its plate at it
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for published_at: {e}")
+                    });
+                self
+            }
+            pub fn revised_for<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.revised_for = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for revised_for: {e}")
                     });
                 self
             }
@@ -5163,6 +5520,7 @@ applied to the report, and those that an inspector discarded for its plate at it
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
                     published_at: value.published_at?,
+                    revised_for: value.revised_for?,
                     sha256: value.sha256?,
                 })
             }
@@ -5171,6 +5529,7 @@ applied to the report, and those that an inspector discarded for its plate at it
             fn from(value: super::PublishedPdf) -> Self {
                 Self {
                     published_at: Ok(value.published_at),
+                    revised_for: Ok(value.revised_for),
                     sha256: Ok(value.sha256),
                 }
             }
@@ -5319,6 +5678,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         }
         #[derive(Clone, Debug)]
         pub struct ReportData {
+            assessment: ::std::result::Result<super::Assessment, ::std::string::String>,
             branch_id: ::std::result::Result<::uuid::Uuid, ::std::string::String>,
             created_at: ::std::result::Result<
                 ::chrono::DateTime<::chrono::offset::Utc>,
@@ -5352,6 +5712,10 @@ applied to the report, and those that an inspector discarded for its plate at it
                 ::std::string::String,
             >,
             plate: ::std::result::Result<::std::string::String, ::std::string::String>,
+            plate_corrections: ::std::result::Result<
+                ::std::vec::Vec<super::PlateCorrection>,
+                ::std::string::String,
+            >,
             pricing: ::std::result::Result<super::Pricing, ::std::string::String>,
             public_slug: ::std::result::Result<
                 ::std::option::Option<::std::string::String>,
@@ -5396,6 +5760,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::default::Default for ReportData {
             fn default() -> Self {
                 Self {
+                    assessment: Err("no value supplied for assessment".to_string()),
                     branch_id: Err("no value supplied for branch_id".to_string()),
                     created_at: Err("no value supplied for created_at".to_string()),
                     forms: Err("no value supplied for forms".to_string()),
@@ -5408,6 +5773,9 @@ applied to the report, and those that an inspector discarded for its plate at it
                     photo_kinds: Err("no value supplied for photo_kinds".to_string()),
                     photos: Err("no value supplied for photos".to_string()),
                     plate: Err("no value supplied for plate".to_string()),
+                    plate_corrections: Err(
+                        "no value supplied for plate_corrections".to_string(),
+                    ),
                     pricing: Err("no value supplied for pricing".to_string()),
                     public_slug: Ok(Default::default()),
                     published_at: Ok(Default::default()),
@@ -5431,6 +5799,18 @@ applied to the report, and those that an inspector discarded for its plate at it
             }
         }
         impl ReportData {
+            pub fn assessment<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<super::Assessment>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.assessment = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for assessment: {e}")
+                    });
+                self
+            }
             pub fn branch_id<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::uuid::Uuid>,
@@ -5572,6 +5952,20 @@ applied to the report, and those that an inspector discarded for its plate at it
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for plate: {e}")
+                    });
+                self
+            }
+            pub fn plate_corrections<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::PlateCorrection>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.plate_corrections = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!(
+                            "error converting supplied value for plate_corrections: {e}"
+                        )
                     });
                 self
             }
@@ -5744,6 +6138,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                 value: ReportData,
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
+                    assessment: value.assessment?,
                     branch_id: value.branch_id?,
                     created_at: value.created_at?,
                     forms: value.forms?,
@@ -5756,6 +6151,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     photo_kinds: value.photo_kinds?,
                     photos: value.photos?,
                     plate: value.plate?,
+                    plate_corrections: value.plate_corrections?,
                     pricing: value.pricing?,
                     public_slug: value.public_slug?,
                     published_at: value.published_at?,
@@ -5775,6 +6171,7 @@ applied to the report, and those that an inspector discarded for its plate at it
         impl ::std::convert::From<super::ReportData> for ReportData {
             fn from(value: super::ReportData) -> Self {
                 Self {
+                    assessment: Ok(value.assessment),
                     branch_id: Ok(value.branch_id),
                     created_at: Ok(value.created_at),
                     forms: Ok(value.forms),
@@ -5787,6 +6184,7 @@ applied to the report, and those that an inspector discarded for its plate at it
                     photo_kinds: Ok(value.photo_kinds),
                     photos: Ok(value.photos),
                     plate: Ok(value.plate),
+                    plate_corrections: Ok(value.plate_corrections),
                     pricing: Ok(value.pricing),
                     public_slug: Ok(value.public_slug),
                     published_at: Ok(value.published_at),
@@ -7613,8 +8011,10 @@ let response = client.update_photo()
     }
     /**Correct the vehicle
 
-Replaces the data of the report's vehicle. Other reports of the vehicle keep theirs; reports that are opened later for the
-plate get the new data. The power ratio is computed again from the registered power.
+Replaces the data of the report's vehicle, and its plate if it was wrong. Other reports of the vehicle keep theirs; reports that
+are opened later for the plate get the new data. The power ratio is computed again from the registered power. Measurements
+that wait for the corrected plate are the report's; those that were already applied stay applied until an inspector takes
+them back.
 
 
 Sends a `PUT` request to `/inspector/v1/reports/{id}/vehicle`

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::axle::{self, Computed};
+use partner_api_domain::score::{self, Assessment};
 use partner_api_domain::template::{PhotoKind, Status as PointStatus};
 use partner_api_domain::threshold::Bounds;
 use partner_api_store::DbError;
@@ -31,7 +32,9 @@ macro_rules! version {
 macro_rules! review {
     () => {
         "o.needs_review, (SELECT t.inspector_id FROM inspection_transitions t \
-          WHERE t.inspection_id = i.id AND t.to_status = 'IN_REVIEW' ORDER BY t.number DESC LIMIT 1) AS reviewed_for"
+          WHERE t.inspection_id = i.id AND t.to_status = 'IN_REVIEW' ORDER BY t.number DESC LIMIT 1) AS reviewed_for, \
+         (SELECT a.written_by FROM inspection_forms f JOIN inspection_form_answers a ON a.inspection_form_id = f.id \
+          WHERE f.inspection_id = i.id AND NOT a.by_device ORDER BY a.written_at DESC LIMIT 1) AS last_author"
     };
 }
 
@@ -42,6 +45,7 @@ pub(super) fn review_of(row: &Row) -> Result<Review, DbError> {
     Ok(Review {
         is_needed: row.try_get("needs_review")?,
         sent_by: row.try_get("reviewed_for")?,
+        last_author: row.try_get("last_author")?,
     })
 }
 
@@ -60,7 +64,7 @@ pub struct Report {
     pub review: Review,
     /// Its branch.
     pub branch_id: Uuid,
-    /// The plate under which it was opened.
+    /// Its plate.
     pub plate: String,
     /// The reading of the odometer, in km.
     pub mileage_km: i32,
@@ -90,6 +94,8 @@ pub struct Report {
     pub photos: Vec<Photo>,
     /// Its transitions.
     pub transitions: Vec<Transition>,
+    /// The corrections of its plate, the oldest first.
+    pub plate_corrections: Vec<PlateCorrection>,
     /// Its published PDFs, the oldest first.
     pub pdfs: Vec<Pdf>,
     /// The measurements that can be made pending again.
@@ -301,7 +307,55 @@ pub struct Transition {
     pub at: DateTime<Utc>,
 }
 
+/// A correction of a report's plate.
+#[derive(Clone, Debug)]
+pub struct PlateCorrection {
+    /// The plate before.
+    pub from: String,
+    /// The plate after.
+    pub to: String,
+    /// The name of the inspector.
+    pub by: String,
+    /// The time.
+    pub at: DateTime<Utc>,
+}
+
+impl Point {
+    /// Whether the point was inspected (INS-13).
+    pub fn is_inspected(&self) -> bool {
+        self.answer
+            .as_ref()
+            .is_some_and(|answer| score::is_inspected(&answer.status_code, &answer.severity))
+    }
+}
+
 impl Report {
+    /// What was inspected, and the score that a publication would give.
+    pub fn assessment(&self) -> Assessment {
+        let mut assessment = Assessment::default();
+        for point in self.forms.iter().flat_map(|form| &form.points) {
+            let answer = point.answer.as_ref();
+            assessment.add(answer.map(|answer| (answer.status_code.as_str(), answer.severity.as_str())));
+        }
+        assessment
+    }
+
+    /// Why the report was revised after a PDF was published; `None` if it was not.
+    ///
+    /// A PDF belongs to the last publication before it. A transition's time is the beginning of its transaction, so that of a revision
+    /// may precede the PDF; that of the publication cannot, because a report is rendered after it is published.
+    pub fn revision_of(&self, pdf: &Pdf) -> Option<&str> {
+        let publication = self
+            .transitions
+            .iter()
+            .rposition(|transition| transition.to == Status::Published && transition.at <= pdf.published_at);
+        let later = &self.transitions[publication.map_or(0, |index| index + 1)..];
+        let revision = later.iter().find(|transition| {
+            transition.from == Some(Status::Published) && transition.to == Status::RevisionRequested
+        })?;
+        revision.reason.as_deref()
+    }
+
     /// Whether nothing was entered, so that the report can be discarded.
     pub fn is_untouched(&self) -> bool {
         let has_content =

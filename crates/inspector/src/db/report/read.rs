@@ -10,8 +10,8 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
-    Answer, AxleLimits, EarlierAnswer, Form, Pdf, Photo, Point, Pricing, Replaced, Report, Settled, Transition,
-    Vehicle, Writer, review, review_of, version,
+    Answer, AxleLimits, EarlierAnswer, Form, Pdf, Photo, PlateCorrection, Point, Pricing, Replaced, Report, Settled,
+    Transition, Vehicle, Writer, review, review_of, version,
 };
 use crate::caller::Inspector;
 use crate::db::listed;
@@ -100,6 +100,10 @@ WHERE i.id = $1 ORDER BY s.settled_at DESC, s.id LIMIT 20";
     TRANSITIONS = "\
 SELECT from_status, to_status, inspector_name, reason, occurred_at FROM inspection_transitions WHERE inspection_id = $1 ORDER BY number";
 
+    /// The corrections of the plate of the report `$1`, the oldest first.
+    PLATE_CORRECTIONS = "\
+SELECT old_plate, new_plate, inspector_name, corrected_at FROM plate_corrections WHERE inspection_id = $1 ORDER BY number";
+
     /// The limits of sums and differences for the report `$1`: those that applied when the last value of its test line was written,
     /// and the current ones. A code without good bounds has no limits.
     AXLE_LIMITS = "\
@@ -129,12 +133,13 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         return Ok(None);
     };
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&id];
-    let (forms, earlier, kinds, photos, transitions, pdfs, settled, limits) = futures::join!(
+    let (forms, earlier, kinds, photos, transitions, corrections, pdfs, settled, limits) = futures::join!(
         client.query(FORMS, &parameters),
         client.query(EARLIER, &parameters),
         client.query(PHOTO_KINDS, &parameters),
         client.query(PHOTOS, &parameters),
         client.query(TRANSITIONS, &parameters),
+        client.query(PLATE_CORRECTIONS, &parameters),
         client.query(PDFS, &parameters),
         client.query(SETTLED, &parameters),
         client.query(AXLE_LIMITS, &parameters),
@@ -147,6 +152,7 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
     let settled: Result<_, DbError> = settled?.iter().map(settled_measurement).collect();
     let photos: Result<_, DbError> = photos?.iter().map(photo).collect();
     let transitions: Result<_, DbError> = transitions?.iter().map(transition).collect();
+    let corrections: Result<_, DbError> = corrections?.iter().map(plate_correction).collect();
     Ok(Some(Report {
         id: head.try_get("id")?,
         version: head.try_get("version")?,
@@ -188,6 +194,7 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         photo_kinds: template::merged(photo_kinds),
         photos: photos?,
         transitions: transitions?,
+        plate_corrections: corrections?,
         pdfs: pdfs?,
         settled: settled?,
         axle_limits: axle_limits(&limits?)?,
@@ -342,5 +349,14 @@ fn transition(row: &Row) -> Result<Transition, DbError> {
         by: row.try_get("inspector_name")?,
         reason: row.try_get("reason")?,
         at: row.try_get("occurred_at")?,
+    })
+}
+
+fn plate_correction(row: &Row) -> Result<PlateCorrection, DbError> {
+    Ok(PlateCorrection {
+        from: row.try_get("old_plate")?,
+        to: row.try_get("new_plate")?,
+        by: row.try_get("inspector_name")?,
+        at: row.try_get("corrected_at")?,
     })
 }

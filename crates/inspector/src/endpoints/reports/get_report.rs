@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 use partner_api::plausible;
 use partner_api::storage::LINK_LIFETIME;
 use partner_api_domain::axle::Computed;
-use partner_api_domain::{template, threshold};
+use partner_api_domain::{score, template, threshold};
 use partner_api_store::connection::Connection;
 use partner_api_store::measurements::{self, PendingMeasurement};
 use rust_decimal::Decimal;
@@ -20,9 +20,9 @@ use crate::db::report::{self, Answer, Writer};
 use crate::error::{self, ApiError};
 use crate::generated::responses::GetReportResponse;
 use crate::generated::types::{
-    Bounds, ComputedValue, EarlierAnswer, Form, GetReportPath, Photo, PhotoKind, Point, PointStatus, Pricing,
-    PublishedPdf, ReplacedAnswer, Report, ReportData, SettledMeasurement, Transition, Vehicle, WaitingMeasurement,
-    WaitingValue,
+    Assessment, Bounds, ComputedValue, EarlierAnswer, Form, GetReportPath, Photo, PhotoKind, PlateCorrection, Point,
+    PointStatus, Pricing, PublishedPdf, ReplacedAnswer, Report, ReportData, SettledMeasurement, Transition, Vehicle,
+    WaitingMeasurement, WaitingValue,
 };
 use crate::rules::moves::Status;
 
@@ -60,7 +60,7 @@ pub(in crate::endpoints) async fn read(
     if !report.is_untouched() {
         may_become.retain(|status| *status != Status::Discarded);
     }
-    if !report.review.allows(report.status, inspector.id()) {
+    if !report.review.allows(report.status, inspector) {
         may_become.retain(|status| *status != Status::Published);
     }
     let mut photos = Vec::with_capacity(report.photos.len());
@@ -88,7 +88,9 @@ pub(in crate::endpoints) async fn read(
             waiting,
             settled: report.settled.iter().map(settled_measurement).collect(),
             transitions: report.transitions.iter().map(transition).collect(),
-            published_pdfs: report.pdfs.iter().map(published_pdf).collect(),
+            plate_corrections: report.plate_corrections.iter().map(plate_correction).collect(),
+            published_pdfs: report.pdfs.iter().map(|pdf| published_pdf(pdf, &report)).collect(),
+            assessment: assessment(report.assessment()),
             overall_score: is_published.then_some(report.overall_score),
             public_slug: report.public_slug.clone(),
             pdf_sha256: report.pdf_sha256.as_deref().map(|digest| HEXLOWER.encode(digest)),
@@ -166,6 +168,7 @@ fn point_status(status: &template::Status) -> PointStatus {
         label_en: status.label_en.clone(),
         severity: status.severity.clone(),
         is_common: status.is_common,
+        is_inspected: score::is_inspected(&status.code, &status.severity),
     }
 }
 
@@ -202,6 +205,7 @@ fn point(point: &report::Point) -> Point {
         written_by: answer.map(writer),
         written_at: answer.map(|answer| answer.written_at),
         is_required: point.is_required,
+        is_inspected: point.is_inspected(),
         bounds: point.bounds.map(bounds),
         replaced: point.replaced.as_ref().map(replaced),
         place: point.place.clone(),
@@ -243,10 +247,29 @@ fn replaced(answer: &report::Replaced) -> ReplacedAnswer {
     }
 }
 
-fn published_pdf(pdf: &report::Pdf) -> PublishedPdf {
+fn published_pdf(pdf: &report::Pdf, report: &report::Report) -> PublishedPdf {
     PublishedPdf {
         sha256: HEXLOWER.encode(&pdf.sha256),
         published_at: pdf.published_at,
+        revised_for: report.revision_of(pdf).map(str::to_owned),
+    }
+}
+
+fn assessment(assessment: score::Assessment) -> Assessment {
+    let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    Assessment {
+        points: count(assessment.points),
+        inspected: count(assessment.inspected),
+        score: assessment.score(),
+    }
+}
+
+fn plate_correction(correction: &report::PlateCorrection) -> PlateCorrection {
+    PlateCorrection {
+        from: correction.from.clone(),
+        to: correction.to.clone(),
+        by: correction.by.clone(),
+        at: correction.at,
     }
 }
 

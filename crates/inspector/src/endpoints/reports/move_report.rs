@@ -14,7 +14,7 @@ use crate::rules::moves::Status;
 ///
 /// # Errors
 /// `changed_meanwhile` for an outdated version; `transition_rejected` for a transition that is not allowed; `report_incomplete` if
-/// required points have no answer; `invalid_request` if a required reason is missing.
+/// required points were not inspected; `invalid_request` if a required reason is missing.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -37,9 +37,10 @@ pub async fn handle(
                 allowed_transitions(report)
             )));
         }
-        if to == Status::Published && !report.review.allows(report.status, inspector.id()) {
+        if to == Status::Published && !report.review.allows(report.status, inspector) {
             return Err(error::transition_rejected(
-                "the organization requires a review: move the report to IN_REVIEW, and let another inspector publish it",
+                "the organization requires a review: move the report to IN_REVIEW, and let an inspector publish it who neither moved \
+                 it there nor wrote its last answer",
             ));
         }
         if report.status.needs_reason(to) && reason.is_none() {
@@ -71,7 +72,7 @@ fn move_error(error: MoveError) -> ApiError {
             let named = points[..points.len().min(MAX_NAMED)].join(", ");
             ApiError::new(
                 ErrorCode::ReportIncomplete,
-                format!("required points have no answer; answer them first: {named}{more}"),
+                format!("required points were not inspected; answer them first: {named}{more}"),
             )
         }
         MoveError::NotEmpty => error::transition_rejected(

@@ -1,7 +1,9 @@
 //! `POST /inspector/v1/reports`: opens a draft for a branch, a plate and a package.
 
+use chrono::Utc;
 use codegen_runtime::validation::{Path, ValidationError, ValidationErrors};
 use partner_api_domain::plate::{self, Plate};
+use partner_api_domain::vocabulary;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -25,8 +27,7 @@ pub async fn handle(context: &Context, caller: &Caller, body: OpenReport) -> Res
         let message = "branch_id: must be one of your branches; get_session lists them";
         return Err(ApiError::new(ErrorCode::NotFound, message));
     }
-    let plate = Plate::parse(&body.plate)
-        .map_err(|problem| ValidationError::of_member("plate", format!("{problem}; {}", plate::read_as(&body.plate))));
+    let plate = read_plate(&body.plate);
     let others: Vec<_> = price_error("base_price", Some(body.base_price))
         .into_iter()
         .chain(body.vehicle.iter().flat_map(vehicle_errors))
@@ -63,12 +64,7 @@ pub async fn handle(context: &Context, caller: &Caller, body: OpenReport) -> Res
                 "is required because no vehicle is known for this plate; send its vin, brand, model and the other fields",
             ));
         }
-        Err(OpenError::AlreadyOpen(number)) => {
-            let message = format!(
-                "the report {number} is already open for this plate at the branch; send even_if_open to open another one"
-            );
-            return Err(ApiError::new(ErrorCode::AlreadyOpen, message));
-        }
+        Err(OpenError::AlreadyOpen(number)) => return Err(already_open(&number)),
         Ok(()) | Err(OpenError::IdInUse) => {}
     }
     // If an earlier request opened the report under this ID, its response is repeated.
@@ -79,6 +75,20 @@ pub async fn handle(context: &Context, caller: &Caller, body: OpenReport) -> Res
         }
         Err(error) => Err(error),
     }
+}
+
+/// Reads the plate of a request in any notation.
+pub(super) fn read_plate(text: &str) -> Result<Plate, ValidationError> {
+    Plate::parse(text)
+        .map_err(|problem| ValidationError::of_member("plate", format!("{problem}; {}", plate::read_as(text))))
+}
+
+/// 409: another report is open for the plate.
+pub(super) fn already_open(number: &str) -> ApiError {
+    let message = format!(
+        "the report {number} is already open for this plate at the branch; send even_if_open to have another one"
+    );
+    ApiError::new(ErrorCode::AlreadyOpen, message)
 }
 
 /// The first model year whose VINs always have [`VIN_LENGTH`] characters (ISO 3779).
@@ -96,6 +106,10 @@ pub(super) fn vehicle_errors(vehicle: &VehicleData) -> Vec<ValidationError> {
             "vin",
             "must have 17 characters; only vehicles before the model year 1981 have fewer",
         ));
+    }
+    let latest = vocabulary::latest_model_year(Utc::now());
+    if vehicle.year > latest {
+        errors.push(error("year", &format!("must be at most {latest}, the next year")));
     }
     let is_in_range = |power: Decimal| power > Decimal::ZERO && power < Decimal::from(100_000);
     if vehicle.factory_power_hp.is_some_and(|power| !is_in_range(power)) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{deployment, ndjson, report, vehicle, with, without};
+use super::{deployment, form, ndjson, report, vehicle, with, without};
 
 /// IMP-1
 #[tokio::test]
@@ -143,6 +143,49 @@ async fn a_mistake_is_reported_with_its_line_its_field_and_the_expected_value() 
             "vehicles.ndjson",
             ndjson(&[with(vehicle("V"), "year", json!(20))]),
             "1: year: found `20`; expected a whole number from 1900 to 2100",
+        ),
+        (
+            "vehicles.ndjson",
+            ndjson(&[with(vehicle("V"), "year", json!(2100))]),
+            "1: year: found `2100`; expected a model year of at most ",
+        ),
+        (
+            "inspections.ndjson",
+            one(with(
+                with(report("N-2"), "created_at", json!("2026-05-12T10:00:00Z")),
+                "published_at",
+                json!("2026-05-12T09:59:59Z"),
+            )),
+            "2: published_at: found `2026-05-12T09:59:59.000000Z`; expected a time that is not before created_at, \
+             2026-05-12T10:00:00.000000Z",
+        ),
+        (
+            "forms.ndjson",
+            ndjson(&[form(json!({ "written_at": "2099-01-01T00:00:00Z" }))]),
+            "written_at: found `2099-01-01T00:00:00.000000Z`; expected a time that is not in the future",
+        ),
+        (
+            "forms.ndjson",
+            ndjson(&[form(json!({ "status_code": "iyi" }))]),
+            "status_code: found `iyi`; expected a code of 1 to 64 characters of A-Z, 0-9 and _",
+        ),
+        (
+            "forms.ndjson",
+            ndjson(&[form(json!({ "severity": "SEVERE" }))]),
+            "severity: found `SEVERE`; expected one of NONE, LOW, MEDIUM, HIGH",
+        ),
+        (
+            "photos.ndjson",
+            ndjson(&[json!({
+                "inspection": "ANK-2026-000211", "position": 1, "kind": "EXTERIOR", "object_key": "photos/1.jpg",
+                "mime_type": "image/jpeg", "size_bytes": 1, "created_at": "2099-01-01T00:00:00Z",
+            })]),
+            "1: created_at: found `2099-01-01T00:00:00.000000Z`; expected a time that is not in the future",
+        ),
+        (
+            "thresholds.csv",
+            "organization,point_code,good_min,since\nege-ekspertiz,SLIP_FRONT,1,2099-01-01T00:00:00Z\n".to_owned(),
+            "2: since: found `2099-01-01T00:00:00.000000Z`; expected a time that is not in the future",
         ),
         (
             "vehicles.ndjson",

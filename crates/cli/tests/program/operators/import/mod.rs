@@ -57,6 +57,18 @@ fn report(number: &str) -> Value {
     })
 }
 
+/// A form of a report of the fixture data with an answer that has these members.
+fn form(members: Value) -> Value {
+    let mut answer = json!({
+        "point": "FRONT_HOOD", "status_code": "PAINTED", "status_label": "Boyalı", "severity": "MEDIUM", "written_by": "Ayşe",
+        "written_at": "2026-05-12T08:00:00Z",
+    });
+    for (name, value) in members.as_object().unwrap() {
+        answer[name] = value.clone();
+    }
+    json!({ "organization": "anadolu-ekspertiz", "inspection": "ANK-2026-000211", "template": "BODY", "answers": [answer] })
+}
+
 fn with(mut line: Value, field: &str, value: Value) -> Value {
     line[field] = value;
     line

@@ -1,7 +1,7 @@
-//! Supported keywords, and the error for all others.
+//! The keywords of schemas: which are supported, which restrict nothing, and to which type the others apply.
 
 use crate::error::Problem;
-use crate::model::plausible;
+use crate::model::PLAUSIBLE_RANGE;
 use crate::node::Node;
 
 /// Keywords that are allowed everywhere and do not affect the Rust type.
@@ -49,7 +49,7 @@ pub const KEYWORDS: [&str; 30] = [
     "x-decimal-places",
     "x-key-pattern",
     "x-max-significant-digits",
-    plausible::KEYWORD,
+    PLAUSIBLE_RANGE,
 ];
 
 /// Rejects keywords that would be ignored.
@@ -65,7 +65,7 @@ pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
             "x-decimal-places",
             "x-max-significant-digits",
             "x-key-pattern",
-            plausible::KEYWORD,
+            PLAUSIBLE_RANGE,
         ]
         .contains(&key);
         if !known && (ours || !key.starts_with("x-")) {
@@ -75,4 +75,49 @@ pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// Whether a keyword is allowed everywhere and restricts nothing.
+pub fn is_annotation(key: &str) -> bool {
+    ANNOTATIONS.contains(&key) || key.starts_with("x-")
+}
+
+/// The keywords from which the type of a schema without one follows.
+pub const OF_TYPES: [(&str, &[&str]); 4] = [
+    (
+        "object",
+        &["properties", "additionalProperties", "minProperties", "maxProperties"],
+    ),
+    ("array", &["items", "minItems", "maxItems", "uniqueItems"]),
+    ("string", &["minLength", "maxLength", "pattern"]),
+    (
+        "number",
+        &[
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ],
+    ),
+];
+
+/// Whether a keyword applies only to values of one type.
+pub fn is_rule_of_a_type(key: &str) -> bool {
+    key == "format" || OF_TYPES.iter().any(|(_, keys)| keys.contains(&key))
+}
+
+/// Whether a rule applies only to values of another type, which the schema does not allow.
+pub fn is_of_another_type(key: &str, ty: &str) -> bool {
+    let is_number = |ty: &str| ty == "number" || ty == "integer";
+    match OF_TYPES.iter().find(|(_, keys)| keys.contains(&key)) {
+        Some((of, _)) => *of != ty && !(is_number(of) && is_number(ty)),
+        None => key == "format" && ty != "string" && !is_number(ty),
+    }
+}
+
+/// Whether a media type is JSON, including `+json` types and parameters.
+pub fn is_json(media_type: &str) -> bool {
+    let name = media_type.split(';').next().unwrap_or_default().trim().to_lowercase();
+    name == "application/json" || name.starts_with("application/") && name.ends_with("+json")
 }
