@@ -3,19 +3,30 @@
 import { api, identity, onSignedOut, Rejected } from "./api.js";
 import { announceMeasurements } from "./banner.js";
 import { h, render } from "./dom.js";
-import { claimDrafts, flush, flushAll, forgetDrafts, isAnythingUnsent } from "./drafts.js";
+import { claimDrafts, flush, flushAll, forgetDrafts, platesUnsent } from "./drafts.js";
 import { watch } from "./events.js";
 import { language, setLanguage, t } from "./i18n.js";
 import { keepPlace, listAddress, listPage, readList, takeFilters } from "./list.js";
 import { beginOpening, forgetOpening, openPage } from "./open.js";
 import { markDialog } from "./mark.js";
 import { moveDialog } from "./moves.js";
-import { claimPhotos, forgetPhotos, isAnyPhotoUnsent } from "./photos.js";
+import { claimPhotos, forgetPhotos, platesOfPhotos, sendQueued } from "./photos.js";
 import { isIdle, markPresent, onTouch } from "./presence.js";
 import { readReport, reportPage } from "./report.js";
 import { signInAgain, signInPage } from "./sign-in.js";
-import { changed, clearNotices, closeDialog, dismiss, notify, onChange, openDialog, state } from "./state.js";
-import { button, dialog, failure, focusSoon, icon, note } from "./ui.js";
+import {
+  changed,
+  clearNotices,
+  closeDialog,
+  dismiss,
+  emptyList,
+  forgetWork,
+  notify,
+  onChange,
+  openDialog,
+  state,
+} from "./state.js";
+import { button, dialog, failure, focusSoon, icon, note, spaced } from "./ui.js";
 
 /** The interval at which the view is reloaded without an event, in milliseconds. Changes of old reports send no events. */
 const RELOAD_INTERVAL = 60_000;
@@ -60,6 +71,7 @@ function signedIn(session) {
       state.connection = "open";
       read();
       flushAll();
+      sendQueued();
       changed();
     },
     lost: () => {
@@ -78,14 +90,17 @@ function signedIn(session) {
 function sessionEnded() {
   if (!state.session || state.signIn) return;
   stream?.stop();
-  Object.assign(state, { signIn: "ended", dialog: null, connection: "connecting" });
+  Object.assign(state, { signIn: "ended", dialog: null, toConfirm: null, connection: "connecting" });
   focusSoon("#token");
   changed();
 }
 
+/** The plates of the reports with input or photos that the service does not have, by report. */
+const unsentPlates = () => new Map([...platesUnsent(), ...platesOfPhotos()]);
+
 async function leave() {
   await flush(state.report?.id ?? "").catch(() => {});
-  if ((isAnythingUnsent() || isAnyPhotoUnsent()) && !state.dialog) return openDialog({ name: "leave" });
+  if (unsentPlates().size > 0 && state.dialog?.name !== "leave") return openDialog({ name: "leave" });
   try {
     await api.signOut();
   } catch (error) {
@@ -109,8 +124,9 @@ function forget() {
   forgetDrafts();
   forgetPhotos();
   forgetOpening();
+  forgetWork();
   clearNotices();
-  Object.assign(state, { report: null, list: { items: [], next: null, state: "loading", branch: "", status: "", search: "" } });
+  Object.assign(state, { report: null, toConfirm: null, list: emptyList() });
 }
 
 onSignedOut(sessionEnded);
@@ -131,8 +147,9 @@ function followAddress() {
   const before = state.route;
   state.route = routeOf(location.hash);
   const { view, id, tab, point, query } = state.route;
-  // A dialog belongs to the address on which it was opened.
+  // A dialog and a confirmation belong to the address on which they were opened.
   if (state.dialog?.address !== location.hash) state.dialog = null;
+  state.toConfirm = null;
   if (!state.session) return changed();
   const isOther = before.view !== view || before.id !== id;
   if (view === "new") beginOpening();
@@ -207,6 +224,7 @@ function onKey(event) {
   if (!event.altKey || event.ctrlKey || event.metaKey || !KEYS[event.code]) return;
   if (!state.session || state.signIn || (state.dialog && event.code !== "KeyK")) return;
   event.preventDefault();
+  keepPlace();
   KEYS[event.code]();
 }
 
@@ -225,10 +243,12 @@ function keysDialog() {
 }
 
 function leaveDialog() {
+  const plates = [...unsentPlates().values()].filter(Boolean).map(spaced);
   return dialog(
     "leave",
     t("leave.title"),
     closeDialog,
+    plates.length > 0 && h("p", { class: "subject" }, h("b", null, plates.join(", "))),
     h("p", null, t("leave.lead")),
     h(
       "div",
@@ -320,7 +340,7 @@ function top() {
       },
       t("skip"),
     ),
-    h("a", { class: "name", href: "#/" }, icon("check"), h("span", null, t("name"))),
+    h("a", { class: "name", href: listAddress() }, icon("check"), h("span", null, t("name"))),
     session &&
       !signIn &&
       h(
@@ -365,7 +385,7 @@ window.addEventListener("pagehide", keepPlace);
 document.addEventListener("click", keepPlace, true);
 window.addEventListener("keydown", onKey);
 window.addEventListener("beforeunload", (event) => {
-  if (isAnythingUnsent() || isAnyPhotoUnsent()) event.preventDefault();
+  if (unsentPlates().size > 0) event.preventDefault();
 });
 // The inspector has returned to the page.
 document.addEventListener("visibilitychange", () => {

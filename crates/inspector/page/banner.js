@@ -2,36 +2,33 @@
 
 import { api, Rejected, Unreachable } from "./api.js";
 import { h } from "./dom.js";
-import { enqueue, storeReport, typePoint } from "./drafts.js";
+import { enqueue, readAgain, storeReport, typePoint } from "./drafts.js";
 import { quantity, time } from "./format.js";
 import { undoMeasurement } from "./history.js";
 import { t, word } from "./i18n.js";
 import { picture } from "./picture.js";
 import { isEditable, statusOf, testLine } from "./rules.js";
-import { changed, notify, state } from "./state.js";
+import { askToConfirm, changed, endConfirmation, isToConfirm, notify, state, workOn } from "./state.js";
 import { announce, button, failure, focusSoon, icon, status, when } from "./ui.js";
 
 /** The age from which a measurement is marked as old, in milliseconds: it may belong to another visit. */
 const OLD = 12 * 3_600_000;
 
-/** `id`: the measurement that is being applied or discarded. `toConfirm`: the one whose discarding awaits confirmation. */
-const settling = { id: null, toConfirm: null };
-
-async function settle(measurement, work, message) {
-  if (settling.id) return;
-  settling.id = measurement.id;
+async function settle(id, measurement, request, message) {
+  const work = workOn(id);
+  if (work.settling) return;
+  work.settling = measurement.id;
   changed();
-  const { id } = state.report;
   try {
-    await enqueue(id, work);
+    await enqueue(id, request);
     announce(message);
     notify("good", message, { text: t("undo.do"), run: () => undoMeasurement(id, measurement.id) });
-    focusSoon("#tabs [aria-current]");
+    if (state.report?.id === id) focusSoon("#tabs [aria-current]");
   } catch (error) {
     await failed(error, id);
   } finally {
-    settling.id = null;
-    settling.toConfirm = null;
+    work.settling = null;
+    if (isToConfirm("ignore", measurement.id)) endConfirmation();
     changed();
   }
 }
@@ -44,7 +41,7 @@ async function failed(error, id) {
     announce(text);
   }
   // Show the report's current state, whatever the error was.
-  if (error instanceof Rejected && error.code !== "signed_out") await api.report(id).then(storeReport, () => {});
+  if (error instanceof Rejected && error.code !== "signed_out") await readAgain(id);
 }
 
 function applyMeasurement(measurement) {
@@ -52,31 +49,32 @@ function applyMeasurement(measurement) {
   const { id } = state.report;
   const count = measurement.values.filter((value) => value.would_be).length;
   settle(
+    id,
     measurement,
     async () => {
-      storeReport(await api.apply(id, measurement.id));
-      const form = testLine(state.report.data);
-      if (form) location.hash = `#/reports/${id}/${form.template_code}`;
+      const report = await api.apply(id, measurement.id);
+      storeReport(report);
+      const form = testLine(report);
+      if (form && state.route.id === id) location.hash = `#/reports/${id}/${form.template_code}`;
     },
     t("banner.applied", { count, time: time(measurement.measured_at) }),
   );
 }
 
 function askToDiscard(measurement) {
-  settling.toConfirm = measurement.id;
-  changed();
+  askToConfirm("ignore", measurement.id);
   focusSoon("#really");
 }
 
 function cancelDiscard() {
-  settling.toConfirm = null;
-  changed();
+  endConfirmation();
   focusSoon("#ignore");
 }
 
 function discardMeasurement(measurement) {
   const { id } = state.report;
   settle(
+    id,
     measurement,
     async () => {
       await api.discard(measurement.id);
@@ -199,7 +197,7 @@ function measurement(report, one, isNewest, isOpened) {
           h("dd", null, time(one.received_at), h("small", null, when(one.received_at))),
         ),
       ),
-      settling.toConfirm === one.id ? confirmation(one) : actions(report, one, isNewest),
+      isToConfirm("ignore", one.id) ? confirmation(report, one) : actions(report, one, isNewest),
     ),
     isOld && h("p", { class: "note fair" }, icon("fair"), h("span", null, t("banner.old"))),
     isOpened
@@ -219,14 +217,15 @@ function measurement(report, one, isNewest, isOpened) {
 }
 
 function actions(report, one, isNewest) {
-  const isBusy = settling.id !== null;
+  const { settling } = workOn(report.id);
+  const isBusy = settling !== null;
   const of = t("banner.of", { device: one.device_serial ?? t("banner.noSerial"), time: time(one.measured_at) });
   return h(
     "div",
     { class: "actions", key: "actions" },
     !isEditable(report)
       ? h("p", { class: "hint" }, t("banner.notNow", { stage: word("stage", report.status) }))
-      : button(settling.id === one.id ? t("banner.doing") : t("banner.apply"), () => applyMeasurement(one), {
+      : button(settling === one.id ? t("banner.doing") : t("banner.apply"), () => applyMeasurement(one), {
           kind: "primary big",
           sign: "check",
           id: isNewest ? "apply" : null,
@@ -245,12 +244,12 @@ function actions(report, one, isNewest) {
   );
 }
 
-function confirmation(one) {
+function confirmation(report, one) {
   return h(
     "div",
     { class: "actions confirmation", key: "confirmation", role: "group", "aria-labelledby": "confirmation" },
     h("p", { id: "confirmation" }, t("banner.really")),
-    button(settling.id === one.id ? t("banner.doing") : t("banner.reallyIgnore"), () => discardMeasurement(one), {
+    button(workOn(report.id).settling === one.id ? t("banner.doing") : t("banner.reallyIgnore"), () => discardMeasurement(one), {
       kind: "danger big",
       sign: "close",
       id: "really",

@@ -47,7 +47,12 @@ function persist() {
   changed();
 }
 
-const of = (id) => (drafts[id] ??= { points: {}, notes: {}, fields: {} });
+/** The drafts of a report, with its plate, so that the page can name the car after the inspector has left the report. */
+function of(id) {
+  const kept = (drafts[id] ??= { points: {}, notes: {}, fields: {} });
+  if (state.report?.data?.id === id) kept.plate = state.report.data.plate;
+  return kept;
+}
 
 /** Deletes all drafts, because another inspector has signed in. */
 export function forgetDrafts() {
@@ -68,8 +73,8 @@ export function unsent(id) {
   );
 }
 
-/** Whether there are drafts of any report. */
-export const isAnythingUnsent = () => Object.keys(drafts).some((id) => unsent(id) > 0);
+/** The plates of the reports with drafts, by report. */
+export const platesUnsent = () => new Map(Object.keys(drafts).filter((id) => unsent(id) > 0).map((id) => [id, drafts[id].plate]));
 
 /** The time at which `place` was last saved, or `undefined`. */
 export const savedAt = (id, place) => saved.get(`${id}/${place}`);
@@ -84,13 +89,33 @@ export function enqueue(id, work) {
   return done;
 }
 
-/** Stores a report from a response if it is the one on the page and not older than the stored version. */
-export function storeReport(report) {
-  if (state.report?.id === report.id && report.version >= (state.report.data?.version ?? 0)) {
-    state.report = { id: report.id, state: "loaded", data: report };
+let othersChanged = () => {};
+
+/** Calls `listener` with a report before and after changes by somebody else. */
+export function onOthersChange(listener) {
+  othersChanged = listener;
+}
+
+/**
+ * Stores the report of a response if it is the one on the page and not older than the stored version. Each request raises the version
+ * by one at most, so a higher one has changes by somebody else, of which no event may have arrived yet.
+ */
+export const storeReport = (report) => store(report, 1);
+
+/** Stores a report that was only read, so that every new version is somebody else's. */
+export const storeRead = (report) => store(report, 0);
+
+function store(report, ours) {
+  const { id, data: before } = state.report ?? {};
+  if (id === report.id && report.version >= (before?.version ?? 0)) {
+    state.report = { id, state: "loaded", data: report };
+    if (before && report.version > before.version + ours) othersChanged(before, report);
   }
   changed();
 }
+
+/** Reads a report again, after a request about it was rejected. */
+export const readAgain = (id) => api.report(id).then(storeRead, () => {});
 
 // Points.
 
@@ -245,7 +270,7 @@ function fail(draft, error, isUnaffected, message = null) {
   const waits = isUnaffected || !(error instanceof Rejected) || error.code === "signed_out";
   draft.state = waits ? "unsent" : "rejected";
   draft.error = waits ? null : error.code;
-  draft.message = waits ? null : (message ?? error.details?.[0]?.message ?? null);
+  draft.message = waits ? null : (message ?? error.details?.[0]?.message ?? error.message);
 }
 
 // The forms' notes, and the report's fields.
@@ -311,7 +336,7 @@ async function sendFields(id, report) {
   } catch (error) {
     if (error instanceof Rejected && error.code === "changed_meanwhile") {
       for (const [name] of sent) if (fields[name]) fields[name].state = "typed";
-      storeReport(await api.report(id));
+      storeRead(await api.report(id));
       flushSoon(id, 0);
       return;
     }

@@ -9,7 +9,7 @@ import { labelOf, t, word } from "./i18n.js";
 import { readNumber } from "./numbers.js";
 import { picture } from "./picture.js";
 import { isEditable, offered, statusByThresholds, statusOf, tone } from "./rules.js";
-import { changed } from "./state.js";
+import { changed, workOn } from "./state.js";
 import { button, icon, status } from "./ui.js";
 
 export function formTab(report, form) {
@@ -33,16 +33,14 @@ export function formTab(report, form) {
   );
 }
 
-/** The point that was chosen on the drawing of the car: `{ report, code }`. */
-let selected = { report: null, code: null };
-
 /** The drawing of the car, and the statuses of the panel that was chosen on it. */
 function panels(report, form, isLocked) {
   const points = form.points.filter(({ place }) => place);
   if (points.length === 0) return null;
-  const chosen = selected.report === report.id ? points.find(({ code }) => code === selected.code) : undefined;
+  const work = workOn(report.id);
+  const chosen = points.find(({ place }) => place === work.panel);
   const choose = (place) => {
-    selected = { report: report.id, code: points.find((point) => point.place === place).code };
+    work.panel = place;
     changed();
   };
   const drawn = points.map((point) => {
@@ -146,7 +144,7 @@ function row(report, form, point, isLocked) {
               "select",
               {
                 value: draft.status,
-                disabled: Boolean(typed),
+                disabled: typeof typed === "number",
                 "aria-label": t("form.statusOf", { point: point.name }),
                 "aria-describedby": `${id}-state`,
                 "aria-invalid": draft.error === "status" ? "true" : null,

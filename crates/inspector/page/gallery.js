@@ -2,10 +2,10 @@
 
 import { api, Rejected } from "./api.js";
 import { h } from "./dom.js";
-import { enqueue, storeReport } from "./drafts.js";
+import { enqueue, readAgain, storeRead, storeReport } from "./drafts.js";
 import { labelOf, t } from "./i18n.js";
 import { isEditable } from "./rules.js";
-import { changed, notify, state } from "./state.js";
+import { askToConfirm, changed, endConfirmation, isToConfirm, notify, state } from "./state.js";
 import { announce, button, failure, focusSoon, icon } from "./ui.js";
 
 /** The photo that is being dragged. */
@@ -33,7 +33,8 @@ async function order(report, ids) {
         // A value from a device does not affect the order, so retry. A new photo does.
         const now = await api.report(report.id);
         const isOfSame = now.photos.length === ids.length && now.photos.every(({ id }) => place.has(id));
-        storeReport(isOfSame ? await api.orderPhotos(report.id, { version: now.version, photo_ids: ids }) : now);
+        storeRead(now);
+        if (isOfSame) storeReport(await api.orderPhotos(report.id, { version: now.version, photo_ids: ids }));
         if (!isOfSame) notify("fair", t("photos.changedMeanwhile"));
       }
     });
@@ -82,8 +83,6 @@ function linksOf({ id, url, thumb_url: thumb }) {
 
 /** Captions that are being typed, by photo. A rendering in the meantime keeps them. */
 const captions = new Map();
-/** The photo whose deletion awaits confirmation. */
-let toDelete = null;
 
 async function change(report, work, message) {
   try {
@@ -91,12 +90,12 @@ async function change(report, work, message) {
     announce(message);
   } catch (error) {
     notify("bad", failure(error));
-    await api.report(report.id).then(storeReport, () => {});
+    await readAgain(report.id);
   }
 }
 
 async function remove(report, photo) {
-  toDelete = null;
+  endConfirmation();
   await change(report, () => api.deletePhoto(report.id, photo.id), t("photos.deleted"));
   focusSoon("#choose");
 }
@@ -149,28 +148,18 @@ function edit(report, photo, name, index) {
         }),
         t("photos.show"),
       ),
-    toDelete === photo.id
+    isToConfirm("delete-photo", photo.id)
       ? h(
           "div",
           { class: "actions" },
           button(t("photos.reallyDelete"), () => remove(report, photo), { kind: "danger", sign: "close" }),
-          button(
-            t("cancel"),
-            () => {
-              toDelete = null;
-              changed();
-            },
-            { kind: "quiet" },
-          ),
+          button(t("cancel"), endConfirmation, { kind: "quiet" }),
         )
-      : button(
-          t("photos.delete"),
-          () => {
-            toDelete = photo.id;
-            changed();
-          },
-          { kind: "quiet", sign: "close", "aria-label": t("photos.deleteOf", { place: index + 1, name }) },
-        ),
+      : button(t("photos.delete"), () => askToConfirm("delete-photo", photo.id), {
+          kind: "quiet",
+          sign: "close",
+          "aria-label": t("photos.deleteOf", { place: index + 1, name }),
+        }),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { h } from "./dom.js";
-import { enqueue, storeReport } from "./drafts.js";
+import { enqueue, readAgain, storeReport } from "./drafts.js";
 import { time } from "./format.js";
 import { t } from "./i18n.js";
 import { isEditable } from "./rules.js";
@@ -20,7 +20,7 @@ export async function undoMeasurement(id, measurement) {
     announce(t("undo.done"));
   } catch (error) {
     notify("bad", failure(error));
-    await api.report(id).then(storeReport, () => {});
+    await readAgain(id);
   }
 }
 

@@ -9,7 +9,16 @@ import { button, failure, icon, note, plate, stage, when } from "./ui.js";
 const PAGE_SIZE = 25;
 /** The largest page that the service returns. */
 const MAX_PAGE_SIZE = 100;
-const STATUSES = ["DRAFT", "IN_REVIEW", "REVISION_REQUESTED", "CANCEL_REQUESTED", "PUBLISHED", "ARCHIVED"];
+const STATUSES = [
+  "DRAFT",
+  "IN_REVIEW",
+  "REVISION_REQUESTED",
+  "CANCEL_REQUESTED",
+  "PUBLISHED",
+  "ARCHIVED",
+  "CANCELLED",
+  "DISCARDED",
+];
 
 let reading = 0;
 
@@ -24,21 +33,28 @@ function queryOf({ branch, status, search }) {
 /** The address of the list with its current filters. */
 export const listAddress = () => `#/${queryOf(state.list)}`;
 
-/** Takes over the filters and the place in the list from the address and the browser's history. */
+/**
+ * Takes over the filters from the address, and the place in the list from the browser's history. A link back to the list makes a new
+ * entry there, so the list itself remembers its last place.
+ */
 export function takeFilters(query) {
   const { list, session } = state;
   const parameters = new URLSearchParams(query);
   const taken = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name) ?? ""]));
   if (!session.branches.some(({ id }) => id === taken.branch)) taken.branch = "";
   if (FILTERS.some((name) => list[name] !== taken[name])) Object.assign(list, taken, { items: [], next: null, state: "loading" });
-  const { length = 0, scroll = 0 } = history.state ?? {};
+  const left = list.left?.address === listAddress() ? list.left : null;
+  const { length = 0, scroll = 0 } = history.state ?? left ?? {};
   Object.assign(list, { length: Math.max(length, list.items.length), scroll });
 }
 
-/** Remembers the place in the list in the browser's history, before the page leaves it. */
+/** Remembers the place in the list, in the browser's history and for links back to it, before the page leaves it. */
 export function keepPlace() {
-  if (state.route.view !== "list" || state.list.state !== "loaded") return;
-  history.replaceState({ length: state.list.items.length, scroll: window.scrollY }, "");
+  const { list, route } = state;
+  if (route.view !== "list" || list.state !== "loaded") return;
+  const place = { length: list.items.length, scroll: window.scrollY };
+  history.replaceState(place, "");
+  list.left = { address: listAddress(), ...place };
 }
 
 const filtersOf = ({ branch, status, search }) => ({
@@ -96,7 +112,10 @@ let searchTimer = null;
 function search(text) {
   state.list.search = text;
   clearTimeout(searchTimer);
-  searchTimer = setTimeout(() => filter({ search: text }), PAUSE);
+  searchTimer = setTimeout(() => {
+    // The inspector may have left the list.
+    if (state.route.view === "list") filter({ search: text });
+  }, PAUSE);
   changed();
 }
 

@@ -3,24 +3,25 @@
 import { h } from "./dom.js";
 import { t } from "./i18n.js";
 import { changed, closeDialog, openDialog, state } from "./state.js";
-import { button, dialog } from "./ui.js";
+import { button, dialog, subject } from "./ui.js";
 
 const QUALITY = 0.9;
 /** The width of a line, as a share of the photo's longer side. */
 const LINE_WIDTH = 0.008;
 const COLOR = "#e3231b";
 
-/** Opens the dialog. `save` is called with the file that has the lines. */
-export function openMarking(file, save) {
-  openDialog({ name: "mark", file, save, bitmap: null, lines: [] });
+/** Opens the dialog for a photo of a report. `save` is called with the file that has the lines. */
+export function openMarking(report, file, save) {
+  openDialog({ name: "mark", report, file, save, bitmap: null, lines: [] });
 }
 
 export function markDialog() {
-  const { lines } = state.dialog;
+  const { report, lines } = state.dialog;
   return dialog(
     "mark",
     t("mark.title"),
     closeDialog,
+    subject(report, state.session),
     h("p", { class: "hint" }, t("mark.lead")),
     h("canvas", {
       key: "canvas",
@@ -47,8 +48,9 @@ async function show(node) {
   try {
     marking.bitmap = await createImageBitmap(marking.file);
   } catch {
-    return closeDialog();
+    return state.dialog === marking && closeDialog();
   }
+  if (state.dialog !== marking) return;
   node.width = marking.bitmap.width;
   node.height = marking.bitmap.height;
   redraw();
@@ -105,10 +107,12 @@ function undo() {
 }
 
 async function save() {
-  const { file, save: done } = state.dialog;
+  const marking = state.dialog;
+  const { file, save: done } = marking;
   const blob = await new Promise((resolve) => {
     canvas().toBlob(resolve, "image/jpeg", QUALITY);
   });
+  if (state.dialog !== marking) return;
   closeDialog();
   if (blob) done(new File([blob], file.name, { type: "image/jpeg" }));
 }

@@ -1,12 +1,13 @@
 // The dialog that moves a report to another status. It belongs to one report, in the version that the inspector sees.
 
-import { api, Rejected } from "./api.js";
+import { api } from "./api.js";
 import { h } from "./dom.js";
-import { enqueue, flush, storeReport, unsent } from "./drafts.js";
+import { enqueue, flush, readAgain, storeReport, unsent } from "./drafts.js";
 import { t, word } from "./i18n.js";
+import { listAddress } from "./list.js";
 import { answered, missing, progress } from "./rules.js";
 import { changed, closeDialog, notify, openDialog, state } from "./state.js";
-import { announce, button, dialog, failure, field, focusSoon, icon, note, spaced } from "./ui.js";
+import { announce, button, dialog, failure, field, focusSoon, icon, note, subject } from "./ui.js";
 
 /** Whether a transition needs a reason (INS-6). */
 const needsReason = (from, to) =>
@@ -28,7 +29,7 @@ export function askToMove(to) {
 /** Closes the dialog because somebody else has changed the report: what the inspector was about to confirm is outdated. */
 export function closeMoveDialog(report) {
   const open = state.dialog;
-  if (open?.name !== "move" || open.report !== report.id || open.isSending) return;
+  if (open?.name !== "move" || open.report !== report.id) return;
   closeDialog();
   notify("fair", t("move.outdated"));
   announce(t("move.outdated"));
@@ -58,7 +59,7 @@ export function moveDialog() {
           move();
         },
       },
-      subject(report),
+      subject(report, state.session),
       h("p", null, lead(report, to)),
       isPublishing && [assessment(report), required(report), !isBlocked && lacking(report)],
       isNeeded &&
@@ -79,19 +80,6 @@ export function moveDialog() {
   );
 }
 
-/** Names the car, so that nobody confirms for another one. */
-function subject(report) {
-  const branch = state.session.branches.find(({ id }) => id === report.branch_id);
-  return h(
-    "p",
-    { class: "subject" },
-    h("b", null, spaced(report.plate)),
-    " · ",
-    report.report_number,
-    branch && ` · ${branch.name}`,
-  );
-}
-
 function lead(report, to) {
   if (isBack(report, to)) return t("move.backLead");
   if (to === "REVISION_REQUESTED" && report.status === "PUBLISHED") return t("move.reviseLead");
@@ -104,12 +92,14 @@ function assessment({ assessment: { score, inspected, points } }) {
   return h("p", { class: "assessment" }, t("move.assessment", { score, inspected, points }));
 }
 
+/** The missing points that are listed at once; the others unfold. */
+const MOST_LINKS = 20;
+
 /** Lists the points without which the report is not published, as links to them. */
 function required(report) {
   const { inspected } = progress(report);
   const points = missing(report);
   if (points.length === 0) return inspected === 0 && note("bad", t("move.nothing"));
-  const shown = points.slice(0, 20);
   return h(
     "div",
     { class: "note bad required", role: "alert" },
@@ -118,21 +108,30 @@ function required(report) {
       "div",
       null,
       h("p", null, t("move.required", { count: points.length })),
-      h(
-        "ul",
-        null,
-        shown.map(([form, point]) =>
-          h(
-            "li",
-            { key: `${form.template_code}-${point.code}` },
-            h("a", { href: `#/reports/${report.id}/${form.template_code}/${point.code}` }, `${form.name}: ${point.name}`),
-          ),
+      links(report, points.slice(0, MOST_LINKS)),
+      points.length > MOST_LINKS &&
+        h(
+          "details",
+          null,
+          h("summary", null, t("move.more", { count: points.length - MOST_LINKS })),
+          links(report, points.slice(MOST_LINKS)),
         ),
-      ),
-      points.length > shown.length && h("p", null, t("move.more", { count: points.length - shown.length })),
     ),
   );
 }
+
+const links = (report, points) =>
+  h(
+    "ul",
+    null,
+    points.map(([form, point]) =>
+      h(
+        "li",
+        { key: `${form.template_code}-${point.code}` },
+        h("a", { href: `#/reports/${report.id}/${form.template_code}/${point.code}` }, `${form.name}: ${point.name}`),
+      ),
+    ),
+  );
 
 /** Lists what else may have been forgotten. */
 function lacking(report) {
@@ -163,7 +162,10 @@ function lacking(report) {
   );
 }
 
-/** Sends the transition, unless the dialog was closed while the report's drafts were sent. */
+/**
+ * Sends the transition, unless the dialog was closed while the report's drafts were sent: a colleague's change, which the response to
+ * the drafts may be the first to have, closes it.
+ */
 async function move() {
   const transition = state.dialog;
   const { report: id, to } = transition;
@@ -186,21 +188,26 @@ async function move() {
     if (moved) done(moved, transition);
   } catch (error) {
     transition.isSending = false;
-    transition.error =
-      error instanceof Rejected ? failure(error) : error.constructor === Error ? error.message : t("failed.unreachable");
-    const isOutdated =
-      error instanceof Rejected && ["changed_meanwhile", "transition_rejected", "report_incomplete"].includes(error.code);
-    if (isOutdated) await api.report(id).then(storeReport, () => {});
+    const text = error.constructor === Error ? error.message : failure(error);
+    // The version that the page has then closes the dialog if it is a colleague's.
+    const isOutdated = ["changed_meanwhile", "transition_rejected", "report_incomplete"].includes(error.code);
+    if (isOutdated) await readAgain(id);
+    if (state.dialog === transition) transition.error = text;
+    else if (!isOutdated) notify("bad", text);
   }
   changed();
 }
 
-function done(report, { to }) {
+function done(report, transition) {
+  const { to } = transition;
+  const isShown = state.dialog === transition;
+  // Closed first, because the response may have a colleague's change as well.
+  if (isShown) closeDialog();
   storeReport(report);
-  closeDialog();
-  if (to === "DISCARDED") location.hash = "#/";
   const message = t("move.done", { stage: word("stage", to) });
   notify("good", message);
   announce(message);
+  if (!isShown) return;
+  if (to === "DISCARDED") location.hash = listAddress();
   focusSoon("#main");
 }

@@ -3,10 +3,11 @@
 import { api, Rejected, Unreachable } from "./api.js";
 import { h } from "./dom.js";
 import { t, word } from "./i18n.js";
+import { listAddress } from "./list.js";
 import { readAmount, readWhole } from "./numbers.js";
 import { changed, notify, state } from "./state.js";
 import { announce, button, failure, field, focusSoon, icon, note, when } from "./ui.js";
-import { emptyVehicle, needed, readVehicle, textField, vehicleFields } from "./vehicle.js";
+import { addRefusals, emptyVehicle, needed, readVehicle, textField, vehicleFields } from "./vehicle.js";
 
 const STORAGE_KEY = "inspector.last";
 const empty = () => ({
@@ -17,6 +18,7 @@ const empty = () => ({
   mileage_km: "",
   vehicle: null,
   isOtherVehicle: false,
+  known: null,
   errors: {},
   error: null,
   alreadyOpen: null,
@@ -40,6 +42,7 @@ function uuid() {
 /** Clears the form. */
 export function forgetOpening() {
   form = empty();
+  attempt = { request: null, id: null };
 }
 
 /** The branch, package and price of the last report, to start with. */
@@ -96,10 +99,13 @@ async function submit(event, isEvenIfOpen = false) {
     } catch {
       /* Nothing is remembered. */
     }
+    const wasNamed = form.known?.vin === report.vehicle.vin;
     form = empty();
+    // The inspector may have left the form.
+    if (state.route.view !== "new") return;
     state.report = { id: report.id, state: "loaded", data: report };
     // Following the address removes the notices, so this one comes afterwards.
-    if (!body.vehicle) window.addEventListener("hashchange", () => confirmVehicle(report), { once: true });
+    if (!body.vehicle && !wasNamed) window.addEventListener("hashchange", () => confirmVehicle(report), { once: true });
     location.hash = `#/reports/${report.id}`;
   } catch (error) {
     form.isSending = false;
@@ -120,10 +126,7 @@ function rejected(error) {
     focusSoon("#vin");
     return changed();
   }
-  for (const { field: pointer } of error.details ?? []) {
-    const name = pointer?.split("/").pop();
-    if (name in form || name in (form.vehicle ?? {})) form.errors[name] = t(`open.wrong.${name}`);
-  }
+  addRefusals(error, form.errors, { ...form, ...form.vehicle });
   form.error = Object.keys(form.errors).length > 0 ? null : failure(error);
   focusFirstError();
 }
@@ -173,10 +176,35 @@ function sameVehicle() {
   changed();
 }
 
+/** Finds the vehicle of the plate's last report at the inspector's branches, which the inspector compares before opening a new one. */
+async function lookUp() {
+  const typing = form;
+  const plate = compact(typing.plate);
+  typing.known = null;
+  changed();
+  if (plate.length < 2) return;
+  try {
+    const { data } = await api.list({ search: plate, limit: 25 });
+    const last = data.find((report) => compact(report.plate) === plate);
+    const vehicle = last && (await api.report(last.id)).vehicle;
+    // The vehicle may have another plate by now, and another plate may have been typed.
+    if (!vehicle || compact(vehicle.plate) !== plate || compact(typing.plate) !== plate) return;
+    typing.known = vehicle;
+    announce(knownVehicle(vehicle));
+    changed();
+  } catch {
+    // The vehicle is then named when the report is opened.
+  }
+}
+
+/** A plate without its spaces. */
+const compact = (plate) => plate.replace(/\s/g, "").toUpperCase();
+
+const knownVehicle = ({ brand, model, year, vin }) => t("open.confirm", { vehicle: `${brand} ${model} ${year}`, vin });
+
 /** Names the known vehicle of the plate, because the plate may be on another one by now. */
 function confirmVehicle({ id, vehicle }) {
-  const { brand, model, year, vin } = vehicle;
-  const text = t("open.confirm", { vehicle: `${brand} ${model} ${year}`, vin });
+  const text = knownVehicle(vehicle);
   notify("fair", text, {
     text: t("vehicle.correct"),
     run: () => {
@@ -193,7 +221,7 @@ function focusFirstError() {
 
 function leave() {
   form = empty();
-  location.hash = "#/";
+  location.hash = listAddress();
 }
 
 const input = (name, of, attributes) => textField(name, of, form.errors, attributes);
@@ -203,7 +231,7 @@ export function openPage() {
   return h(
     "main",
     { id: "main", class: "open", tabindex: "-1" },
-    h("a", { class: "back", href: "#/" }, icon("back"), t("back")),
+    h("a", { class: "back", href: listAddress() }, icon("back"), t("back")),
     h("h1", null, t("open.title")),
     h(
       "form",
@@ -217,6 +245,7 @@ export function openPage() {
           autocapitalize: "characters",
           spellcheck: "false",
           placeholder: "34 ABC 123",
+          onchange: lookUp,
         }),
         branches.length > 1 &&
           field(
@@ -249,7 +278,12 @@ export function openPage() {
               : note("fair", t("open.unknownVehicle")),
             vehicleFields(form.vehicle, form.errors),
           )
-        : h("p", { key: "other" }, button(t("open.otherVehicle"), otherVehicle, { kind: "quiet", id: "other-vehicle" })),
+        : h(
+            "div",
+            { key: "other", class: "known" },
+            form.known && note("fair", knownVehicle(form.known)),
+            button(t("open.otherVehicle"), otherVehicle, { kind: "quiet", id: "other-vehicle" }),
+          ),
       form.alreadyOpen && alreadyOpen(),
       form.error && note("bad", form.error),
       h(

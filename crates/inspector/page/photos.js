@@ -15,8 +15,15 @@ import { announce, button, failure, focusSoon, icon } from "./ui.js";
 /** The width of the previews of chosen photos, in pixels. */
 const PREVIEW = 160;
 
-/** Photos to upload, by report: `{ key, file, kind, pointCode, caption, share, state, errorCode, error }`. */
+/** The pause after which uploads are tried again, in milliseconds. */
+const RETRY = 5_000;
+
+/**
+ * Photos to upload, by report: `{ key, plate, file, kind, pointCode, caption, isQueued, isSending, share, errorCode, error }`. The
+ * inspector has asked to send those that are queued: without a connection they wait for it, also over a reload.
+ */
 const waiting = new Map();
+const UNSENT = { isQueued: false, isSending: false, share: 0, error: null, errorCode: null };
 /** Whether files are being dragged over the field for them. */
 let isDraggedOver = false;
 let last = 0;
@@ -25,8 +32,9 @@ let kindOfLast = null;
 
 const queueOf = (id) => waiting.get(id) ?? [];
 
-/** Whether there are photos that have not been uploaded. */
-export const isAnyPhotoUnsent = () => [...waiting.values()].some((queue) => queue.length > 0);
+/** The plates of the reports with photos that have not been uploaded, by report. */
+export const platesOfPhotos = () =>
+  new Map([...waiting].filter(([, queue]) => queue.length > 0).map(([id, [{ plate }]]) => [id, plate]));
 
 export function forgetPhotos() {
   owner = null;
@@ -45,30 +53,32 @@ export async function claimPhotos(who) {
   for (const photo of await stored.load(who)) {
     const queue = queueOf(photo.report);
     if (owner !== who || queue.some(({ key }) => key === photo.key)) continue;
-    waiting.set(photo.report, [...queue, { share: 0, state: "chosen", error: null, errorCode: null, ...photo }]);
+    waiting.set(photo.report, [...queue, { ...UNSENT, ...photo }]);
   }
   changed();
+  sendQueued();
 }
 
-const store = (report, { key, file, kind, pointCode, caption, errorCode }) =>
-  stored.put({ key, report, owner, file, kind, pointCode, caption, errorCode });
+const store = (report, { key, plate, file, kind, pointCode, caption, isQueued, errorCode }) =>
+  stored.put({ key, report, owner, plate, file, kind, pointCode, caption, isQueued, errorCode });
 
-async function choose({ id, photo_kinds: kinds }, files) {
+async function choose({ id, plate, photo_kinds: kinds }, files) {
   const kind = kinds.some(({ code }) => code === kindOfLast) ? kindOfLast : kinds[0]?.code;
   const chosen = [...files].map((file) => ({
     key: `${Date.now()}-${++last}`,
+    plate,
     file,
     kind,
     pointCode: "",
     caption: "",
-    share: 0,
-    state: "chosen",
-    error: null,
-    errorCode: null,
+    ...UNSENT,
   }));
+  const who = owner;
   for (const photo of chosen) {
     // Reduced before it is stored and sent, because a camera's photo is larger than the service keeps.
     const { file, errorCode } = await reduced(photo.file);
+    // Another inspector may have signed in.
+    if (owner !== who) return;
     Object.assign(photo, { file, errorCode });
     waiting.set(id, [...queueOf(id), photo]);
     store(id, photo);
@@ -88,11 +98,25 @@ function removePhoto(id, photo) {
 
 /** Reports whose photos are being uploaded. */
 const sending = new Set();
+let retry = null;
 const INVALID = ["unsupported_photo", "payload_too_large", "photo_truncated", "photo_too_large"];
 const isInvalidFile = ({ errorCode }) => INVALID.includes(errorCode);
 const sendable = (id) => queueOf(id).filter((photo) => !isInvalidFile(photo));
 
-async function sendAll(id) {
+function sendAll(id) {
+  for (const photo of sendable(id)) {
+    photo.isQueued = true;
+    store(id, photo);
+  }
+  send(id);
+}
+
+/** Sends the queued photos of all reports, after the connection or the session is back, or the page was reloaded. */
+export function sendQueued() {
+  for (const id of waiting.keys()) send(id);
+}
+
+async function send(id) {
   if (sending.has(id)) return;
   sending.add(id);
   try {
@@ -104,10 +128,11 @@ async function sendAll(id) {
 }
 
 async function sendEach(id) {
-  for (const photo of sendable(id)) {
-    // It may have been removed in the meantime.
-    if (!queueOf(id).includes(photo)) continue;
-    Object.assign(photo, { state: "sending", share: 0, errorCode: null });
+  for (;;) {
+    // Found anew each time, because photos are queued and removed in the meantime.
+    const photo = queueOf(id).find(({ isQueued }) => isQueued);
+    if (!photo) break;
+    Object.assign(photo, { isSending: true, share: 0, errorCode: null });
     changed();
     try {
       storeReport(
@@ -119,14 +144,19 @@ async function sendEach(id) {
       removePhoto(id, photo);
       announce(t("photos.sent", { name: photo.file.name }));
     } catch (error) {
-      photo.state = "chosen";
-      photo.errorCode = error instanceof Rejected ? error.code : "unreachable";
-      photo.error = error;
+      const isLater = !(error instanceof Rejected) || error.code === "signed_out";
+      const errorCode = error instanceof Rejected ? error.code : "unreachable";
+      Object.assign(photo, { isSending: false, isQueued: isLater, errorCode, error });
+      store(id, photo);
       changed();
-      if (!(error instanceof Rejected) || error.code === "signed_out") return;
+      if (!isLater) continue;
+      clearTimeout(retry);
+      if (errorCode === "unreachable") retry = setTimeout(sendQueued, RETRY);
+      return;
     }
   }
-  if (queueOf(id).length === 0) focusSoon("#choose");
+  // Photos are also sent while the inspector types elsewhere.
+  if (queueOf(id).length === 0 && !document.activeElement?.matches("input, select, textarea")) focusSoon("#choose");
 }
 
 export function photosTab(report) {
@@ -253,7 +283,7 @@ function unsent(report, photo) {
     store(report.id, photo);
     changed();
   };
-  const isSending = photo.state === "sending";
+  const { isSending } = photo;
   const points = report.forms.flatMap((form) => form.points.map((point) => [form, point]));
   return h(
     "li",
@@ -322,18 +352,22 @@ function unsent(report, photo) {
       photo.errorCode &&
         h("p", { class: "error" }, icon("bad"), photo.error ? failure(photo.error) : word("failed", photo.errorCode)),
     ),
-    !isInvalidFile(photo) &&
-      button(t("mark.do"), () => openMarking(photo.file, (file) => set({ file })), {
+    h(
+      "div",
+      { class: "actions" },
+      !isInvalidFile(photo) &&
+        button(t("mark.do"), () => openMarking(report, photo.file, (file) => set({ file })), {
+          kind: "quiet",
+          sign: "pen",
+          disabled: isSending,
+          "aria-label": t("mark.doOf", { name: photo.file.name }),
+        }),
+      button(t("photos.remove"), () => removePhoto(report.id, photo), {
         kind: "quiet",
-        sign: "pen",
+        sign: "close",
         disabled: isSending,
-        "aria-label": t("mark.doOf", { name: photo.file.name }),
+        "aria-label": t("photos.removeOf", { name: photo.file.name }),
       }),
-    button(t("photos.remove"), () => removePhoto(report.id, photo), {
-      kind: "quiet",
-      sign: "close",
-      disabled: isSending,
-      "aria-label": t("photos.removeOf", { name: photo.file.name }),
-    }),
+    ),
   );
 }

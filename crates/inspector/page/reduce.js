@@ -4,8 +4,6 @@ const MAX_BYTES = 10_485_760;
 /** The longer side of the photos that the service keeps, in pixels (INS-9). */
 const MAX_SIDE = 2_560;
 const QUALITY = 0.9;
-/** How far from its end a JPEG is searched for its end marker, in bytes. Some cameras append data of their own. */
-const TAIL = 65_536;
 
 /** Returns the file to send, and the error code of a file that cannot be sent. */
 export async function reduced(file) {
@@ -17,10 +15,31 @@ export async function reduced(file) {
   return { file: sent, errorCode: sent.size > MAX_BYTES ? "payload_too_large" : null };
 }
 
-async function isWhole(file) {
-  if (file.type !== "image/jpeg") return true;
-  const tail = new Uint8Array(await file.slice(-TAIL).arrayBuffer());
-  return tail.some((byte, index) => byte === 0xff && tail[index + 1] === 0xd9);
+const isWhole = async (file) => file.type !== "image/jpeg" || hasEnd(new Uint8Array(await file.arrayBuffer()));
+
+const [START_OF_SCAN, END_OF_IMAGE] = [0xda, 0xd9];
+/** Markers without a segment: 0 stands for a byte 0xFF of a scan, and the others are for restarts within a scan and the start. */
+const isBare = (marker) => marker <= 0x01 || (marker >= 0xd0 && marker <= 0xd8);
+
+/**
+ * Whether a JPEG has its end marker. Segments are skipped as a whole, because a photo's Exif segment has a thumbnail with an end marker
+ * of its own. Some cameras append data after the end.
+ */
+export function hasEnd(bytes) {
+  let at = bytes.indexOf(0xff);
+  while (at >= 0 && at + 1 < bytes.length) {
+    const marker = bytes[at + 1];
+    if (marker === END_OF_IMAGE) return true;
+    if (marker === 0xff) at += 1;
+    else if (isBare(marker)) at = bytes.indexOf(0xff, at + 2);
+    else if (at + 3 >= bytes.length) return false;
+    else {
+      at += 2 + (bytes[at + 2] << 8) + bytes[at + 3];
+      // The data of a scan follow its segment, up to the next marker.
+      if (marker === START_OF_SCAN || bytes[at] !== 0xff) at = bytes.indexOf(0xff, at);
+    }
+  }
+  return false;
 }
 
 /** Returns a smaller copy of a large photo, or `null` if it is small or the browser cannot read it. */

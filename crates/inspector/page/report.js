@@ -4,7 +4,7 @@ import { api, Rejected } from "./api.js";
 import { announceReplaced, banner } from "./banner.js";
 import { detailsTab } from "./details.js";
 import { h } from "./dom.js";
-import { enqueue, flush, unsent } from "./drafts.js";
+import { enqueue, flush, onOthersChange, storeRead, unsent } from "./drafts.js";
 import { number, time } from "./format.js";
 import { formTab } from "./form.js";
 import { t } from "./i18n.js";
@@ -24,26 +24,22 @@ export async function readReport() {
   try {
     // Queued behind changes in progress, because an older response would undo them on the page.
     const report = await enqueue(id, () => api.report(id));
-    if (state.report?.id !== id) return;
-    const before = state.report.data;
-    state.report = { id, state: "loaded", data: report };
-    if (before) othersChanged(before, report);
+    storeRead(report);
   } catch (error) {
     // While the page asks for a new sign-in, it keeps its data.
     if (state.report?.id !== id || (state.signIn && state.report.data)) return;
-    if (error instanceof Rejected && error.status < 500 && error.code !== "signed_out")
-      state.report = { id, state: "missing", error };
-    else if (!state.report.data) state.report = { id, state: "failed", error };
+    if (error instanceof Rejected && error.status < 500 && error.code !== "signed_out") {
+      // For example, the inspector's branches have changed.
+      Object.assign(state, { report: { id, state: "missing", error }, dialog: null });
+    } else if (!state.report.data) state.report = { id, state: "failed", error };
   }
   changed();
 }
 
-/** Tells what somebody else has changed since the report was read. */
-function othersChanged(before, report) {
-  if (report.version === before.version) return;
+onOthersChange((before, report) => {
   closeMoveDialog(report);
   announceReplaced(before, report);
-}
+});
 
 export function reportPage() {
   const { report } = state;

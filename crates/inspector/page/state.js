@@ -1,5 +1,10 @@
 // The page's state. Code that changes it calls `changed`, which renders the page again.
 
+/** The list before it is read, without filters. */
+export function emptyList() {
+  return { items: [], next: null, state: "loading", branch: "", status: "", search: "" };
+}
+
 export const state = {
   /** The session of the signed-in inspector; `null` before a sign-in. */
   session: null,
@@ -9,14 +14,31 @@ export const state = {
   connection: "connecting",
   /** The view that the address names: `{ view: "list" | "new" | "report", id, tab }`. */
   route: { view: "list" },
-  list: { items: [], next: null, state: "loading", branch: "", status: "", search: "" },
+  list: emptyList(),
   /** The report on the page: `{ id, state, data }`, without `data` until it is loaded. */
   report: null,
   /** The notices at the top of the page: `{ id, kind, text, action }`, where `action` is `{ text, run }` or absent. */
   notices: [],
   /** The open dialog, or `null`: `{ name, address, … }`. It belongs to the address on which it was opened. */
   dialog: null,
+  /** What awaits a confirmation in the page: `{ what, id }`, or `null`. It belongs to an address, as a dialog does. */
+  toConfirm: null,
 };
+
+/** What the inspector is doing in each report, by its id. It lasts until another inspector signs in. */
+const work = new Map();
+
+/**
+ * What the inspector is doing in a report: `correction` of the vehicle, the `panel` that was chosen on the drawing of the car, and
+ * the measurement that is being applied or discarded (`settling`).
+ */
+export function workOn(id) {
+  if (!work.has(id)) work.set(id, { correction: null, panel: null, settling: null });
+  return work.get(id);
+}
+
+/** Forgets what an inspector was doing. */
+export const forgetWork = () => work.clear();
 
 let listener = () => {};
 let isScheduled = false;
@@ -63,6 +85,19 @@ export function openDialog(dialog) {
 
 export function closeDialog() {
   state.dialog = null;
+  changed();
+}
+
+/** Asks for a confirmation of `what` about `id` in the page, until the address changes. */
+export function askToConfirm(what, id) {
+  state.toConfirm = { what, id };
+  changed();
+}
+
+export const isToConfirm = (what, id) => state.toConfirm?.what === what && state.toConfirm.id === id;
+
+export function endConfirmation() {
+  state.toConfirm = null;
   changed();
 }
 

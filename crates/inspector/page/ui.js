@@ -62,6 +62,19 @@ export function spaced(text) {
   return place ? `${place} ${letters} ${digits}` : text;
 }
 
+/** Names the car of a report in a dialog, so that nobody confirms for another one. */
+export function subject(report, { branches }) {
+  const branch = branches.find(({ id }) => id === report.branch_id);
+  return h(
+    "p",
+    { class: "subject" },
+    h("b", null, spaced(report.plate)),
+    " · ",
+    report.report_number,
+    branch && ` · ${branch.name}`,
+  );
+}
+
 /** A relative time; the exact time is its title. */
 export const when = (at) => h("time", { datetime: at, title: time(at) }, ago(at));
 
@@ -122,12 +135,16 @@ export function announce(text) {
   });
 }
 
+/** The codes of refusals whose message says more than the page's text: which points are missing, or what is wrong with a photo. */
+const EXPLAINED = ["invalid_request", "transition_rejected", "report_incomplete", "unsupported_photo", "photo_too_large"];
+
 /** The message for a failed request. */
 export function failure(error) {
   if (error?.code === undefined) return t("failed.unreachable");
   const known = word("failed", error.code);
   if (known === error.code) return t("failed.internal_error", { id: error.requestId ?? "—" });
-  // What exactly is invalid, in the service's words, which are English.
-  const details = error.code === "invalid_request" ? error.details.map(({ message }) => message) : [];
-  return [known.replace("{id}", error.requestId ?? "—"), ...details].join(" · ");
+  // The service's words are English.
+  const messages = error.details.length > 0 ? error.details.map(({ message }) => message) : [error.message];
+  const words = EXPLAINED.includes(error.code) ? messages : [];
+  return [known.replace("{id}", error.requestId ?? "—"), ...words].join(" · ");
 }

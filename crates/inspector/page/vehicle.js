@@ -2,13 +2,13 @@
 
 import { api } from "./api.js";
 import { h } from "./dom.js";
-import { enqueue, storeReport } from "./drafts.js";
+import { enqueue, storeRead, storeReport } from "./drafts.js";
 import { editable } from "./format.js";
 import { t } from "./i18n.js";
 import { readNumber, readWhole } from "./numbers.js";
 import { isEditable } from "./rules.js";
-import { changed, notify, state } from "./state.js";
-import { announce, button, failure, field, focusSoon } from "./ui.js";
+import { changed, notify, state, workOn } from "./state.js";
+import { announce, button, failure, field, focusSoon, icon } from "./ui.js";
 
 /** The known values of the contract's vocabularies (INS-18). */
 const WORDS = {
@@ -34,7 +34,16 @@ export function readVehicle(typed, errors) {
   for (const name of REQUIRED) needed(errors, name, name === "year" ? year : vehicle[name].trim());
   const hp = readNumber(power);
   if (hp === undefined) errors.factory_power_hp = t("open.wrong.factory_power_hp");
-  return { ...vehicle, vin: vehicle.vin.trim().toUpperCase(), year, ...(hp && { factory_power_hp: hp.toFixed(2) }) };
+  const isPowerKnown = typeof hp === "number";
+  return { ...vehicle, vin: vehicle.vin.trim().toUpperCase(), year, ...(isPowerKnown && { factory_power_hp: hp.toFixed(2) }) };
+}
+
+/** Records the errors of the fields that the service has refused: how to fill them in, and the service's words, which are English. */
+export function addRefusals(error, errors, fields) {
+  for (const { field: pointer, message } of error.details ?? []) {
+    const name = pointer?.split("/").pop();
+    if (name in fields) errors[name] = [t(`open.wrong.${name}`), h("small", { class: "details", lang: "en" }, message)];
+  }
 }
 
 /** A text field of a form, which keeps its values in `of` and its errors in `errors`. */
@@ -125,78 +134,131 @@ export function vehicleFields(of, errors) {
   );
 }
 
-/**
- * The correction that is being typed: `{ report, typed, errors, openPlate, isSending }`, or `null`. `openPlate` is a plate with another
- * open report, which is sent again only on request.
- */
-let correction = null;
-
-function begin({ id, plate, vehicle }) {
+/** A report's vehicle and plate as the fields show them. */
+function asTyped({ plate, vehicle }) {
   const typed = Object.fromEntries(Object.keys(emptyVehicle()).map((name) => [name, String(vehicle[name] ?? "")]));
   // The power is shown in the page's notation, in which it is read again.
   if (vehicle.factory_power_hp) typed.factory_power_hp = editable(Number(vehicle.factory_power_hp));
-  correction = { report: id, typed: { ...typed, plate }, errors: {}, openPlate: null, isSending: false };
+  return { ...typed, plate };
+}
+
+/**
+ * Begins a correction: what is `typed`, and the vehicle that the inspector saw (`base`). `openPlate` is a plate with another open
+ * report, which is sent again only on request.
+ */
+function begin(report) {
+  const base = asTyped(report);
+  workOn(report.id).correction = { typed: { ...base }, base, theirs: [], errors: {}, openPlate: null, isSending: false };
   focusSoon("#plate");
   changed();
 }
 
-function end() {
-  correction = null;
+function end(id) {
+  workOn(id).correction = null;
   changed();
 }
 
-async function send(event) {
+/**
+ * Compares the vehicle with the one that the inspector saw. Takes over what a colleague has changed since, except where the inspector
+ * has typed something, and returns whether there is any such change.
+ */
+function takeTheirs(correction, report) {
+  const { typed, base } = correction;
+  const now = asTyped(report);
+  const theirs = Object.keys(now).filter((name) => now[name] !== base[name]);
+  for (const name of theirs) if (typed[name] === base[name]) typed[name] = now[name];
+  Object.assign(correction, { base: now, theirs: theirs.map((name) => ({ name, value: now[name] })) });
+  return theirs.length > 0;
+}
+
+/** Sends a correction. Returns `null` if a colleague has changed the vehicle, which the inspector has to see first. */
+async function correct(id, correction, body) {
+  for (;;) {
+    const report = state.report?.data?.id === id ? state.report.data : await api.report(id);
+    if (takeTheirs(correction, report)) return null;
+    try {
+      return await api.correctVehicle(id, { version: report.version, ...body });
+    } catch (error) {
+      if (error.code !== "changed_meanwhile") throw error;
+      storeRead(await api.report(id));
+    }
+  }
+}
+
+async function send(event, id) {
   event.preventDefault();
-  const sent = correction;
-  if (sent.isSending) return;
-  sent.errors = {};
-  const { plate: typedPlate, ...fields } = sent.typed;
-  const plate = needed(sent.errors, "plate", typedPlate.trim());
-  const vehicle = readVehicle(fields, sent.errors);
-  if (Object.keys(sent.errors).length > 0) {
+  const { correction } = workOn(id);
+  if (correction.isSending) return;
+  correction.errors = {};
+  const { plate: typedPlate, ...fields } = correction.typed;
+  const plate = needed(correction.errors, "plate", typedPlate.trim());
+  const vehicle = readVehicle(fields, correction.errors);
+  if (Object.keys(correction.errors).length > 0) {
     focusSoon('[aria-invalid="true"]');
     return changed();
   }
-  sent.isSending = true;
+  correction.isSending = true;
   changed();
   try {
-    const evenIfOpen = plate === sent.openPlate && { even_if_open: true };
-    storeReport(
-      await enqueue(sent.report, () =>
-        api.correctVehicle(sent.report, { version: state.report.data.version, plate, vehicle, ...evenIfOpen }),
-      ),
-    );
-    if (correction === sent) end();
+    const evenIfOpen = plate === correction.openPlate && { even_if_open: true };
+    const report = await enqueue(id, () => correct(id, correction, { plate, vehicle, ...evenIfOpen }));
+    if (!report) {
+      focusSoon("#their-vehicle");
+      return;
+    }
+    storeReport(report);
+    if (workOn(id).correction === correction) end(id);
     announce(t("vehicle.corrected"));
     notify("good", t("vehicle.corrected"));
   } catch (error) {
-    sent.isSending = false;
     if (error.code === "already_open") {
-      sent.openPlate = plate;
+      correction.openPlate = plate;
       announce(t("vehicle.already"));
       notify("fair", t("vehicle.already"));
-      return changed();
+      return;
     }
-    for (const { field: pointer } of error.details ?? []) {
-      const name = pointer?.split("/").pop();
-      if (name in sent.typed) sent.errors[name] = t(`open.wrong.${name}`);
-    }
-    if (Object.keys(sent.errors).length === 0) notify("bad", failure(error));
+    addRefusals(error, correction.errors, correction.typed);
+    if (Object.keys(correction.errors).length === 0) notify("bad", failure(error));
+    else focusSoon('[aria-invalid="true"]');
+  } finally {
+    correction.isSending = false;
     changed();
   }
+}
+
+/** What a colleague has changed while the correction was typed. */
+function theirChanges({ theirs }) {
+  const shown = ({ name, value }) => (name in WORDS ? t(`vehicle.${name}.${value}`) : value) || "—";
+  return h(
+    "div",
+    { class: "note fair", id: "their-vehicle", key: "theirs", role: "alert", tabindex: "-1" },
+    icon("fair"),
+    h(
+      "div",
+      null,
+      h("p", null, t("vehicle.meanwhile")),
+      h(
+        "ul",
+        null,
+        theirs.map((change) => h("li", { key: change.name }, t(`open.${change.name}`), ": ", h("b", null, shown(change)))),
+      ),
+    ),
+  );
 }
 
 /** The section with a report's vehicle. */
 export function vehicleSection(report) {
   const { vehicle } = report;
-  if (correction?.report === report.id && isEditable(report)) {
+  const { correction } = workOn(report.id);
+  if (correction && isEditable(report)) {
     return h(
       "section",
       { class: "vehicle", key: "vehicle" },
       h("h3", null, t("open.vehicle")),
       h(
         "form",
-        { novalidate: true, onsubmit: send },
+        { novalidate: true, onsubmit: (event) => send(event, report.id) },
+        correction.theirs.length > 0 && theirChanges(correction),
         textField("plate", correction.typed, correction.errors, {
           class: "as-plate",
           maxlength: 20,
@@ -212,7 +274,7 @@ export function vehicleSection(report) {
             { type: "submit", class: "primary", "aria-disabled": correction.isSending ? "true" : null },
             h("span", null, t("vehicle.save")),
           ),
-          button(t("cancel"), end, { kind: "quiet" }),
+          button(t("cancel"), () => end(report.id), { kind: "quiet" }),
         ),
       ),
     );

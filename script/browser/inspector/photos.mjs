@@ -1,6 +1,7 @@
 // Photos: they are uploaded, sorted, changed and deleted.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { axe, screenshot } from "../browser.mjs";
@@ -70,6 +71,120 @@ test("chosen photos survive a reload, and an empty or truncated file shows its r
   await page.locator(".gallery li").first().waitFor();
   await queue.filter({ hasText: "half.jpg" }).locator(".error", { hasText: "eksik kopyalanmış" }).waitFor();
   assert.equal(await page.locator(".gallery li").count(), 1);
+  await close();
+});
+
+/** Chooses photos that the page itself draws, because they are large. Each has a width, a height, and a change of its bytes. */
+async function choosePhotos(page, photos) {
+  await page.evaluate(async (photos) => {
+    const chosen = new DataTransfer();
+    for (const { name, width, height, change } of photos) {
+      const canvas = Object.assign(document.createElement("canvas"), { width, height });
+      const context = canvas.getContext("2d");
+      for (let x = 0; x < width; x += 200) {
+        context.fillStyle = `hsl(${x % 360} 60% 50%)`;
+        context.fillRect(x, 0, 200, height);
+      }
+      const blob = await new Promise((resolve) => { canvas.toBlob(resolve, "image/jpeg", 0.5); });
+      let bytes = [...new Uint8Array(await blob.arrayBuffer())];
+      // An Exif segment with a thumbnail, which has an end marker of its own, and the first third of the photo.
+      if (change === "truncated") bytes = [0xff, 0xd8, 0xff, 0xe1, 0, 12, ...[0x45, 0x78, 0x69, 0x66, 0, 0], 0xff, 0xd8, 0xff, 0xd9, ...bytes.slice(2, bytes.length / 3)];
+      // Some cameras append a film.
+      if (change === "appended") bytes = [...bytes, 1, 2, 3, 0xff, 0xd8];
+      chosen.items.add(new File([new Uint8Array(bytes)], name, { type: "image/jpeg" }));
+    }
+    const input = document.querySelector("#choose");
+    input.files = chosen.files;
+    input.dispatchEvent(new Event("change"));
+  }, photos);
+}
+
+// As a data URL, because Node.js may not treat the file extension as a module.
+const source = readFileSync(new URL("../../../crates/inspector/page/reduce.js", import.meta.url));
+const { hasEnd } = await import(`data:text/javascript;base64,${source.toString("base64")}`);
+
+test("the end of a JPEG is found past its thumbnail, and not within a scan", () => {
+  const start = [0xff, 0xd8];
+  // The length includes its own two bytes.
+  const exif = [0xff, 0xe1, 0, 12, 0x45, 0x78, 0x69, 0x66, 0, 0, 0xff, 0xd8, 0xff, 0xd9];
+  const scan = [0xff, 0xda, 0, 4, 1, 2, 7, 0xff, 0, 0xd9, 0xff, 0xd0, 7];
+  const end = [0xff, 0xd9];
+  for (const [bytes, isWhole] of [
+    [[...start, ...exif, ...scan, ...end], true],
+    // Several scans, fill bytes before a marker, and a film behind the end.
+    [[...start, ...exif, ...scan, ...scan, 0xff, ...end, 1, 2, 3], true],
+    [[...start, ...exif, ...scan], false],
+    [[...start, ...exif, ...scan, 0xff], false],
+    [[...start, ...exif.slice(0, -1)], false],
+    [[...start, 0xff, 0xe1], false],
+    [[], false],
+  ]) assert.equal(hasEnd(new Uint8Array(bytes)), isWhole, JSON.stringify(bytes));
+});
+
+test("a photo of more than 50 megapixels is scaled down, and a truncated one is not sent as a smaller whole one", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/photos`);
+  const sizeOf = (bytes) => page.evaluate(async (bytes) => {
+    const { width, height } = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+    return [width, height];
+  }, [...bytes]);
+  const queue = page.locator(".to-send li");
+  await choosePhotos(page, [{ name: "large.jpg", width: 8_200, height: 6_200 }]);
+  await queue.waitFor({ timeout: 90_000 });
+  // Only the file is of interest: a debug build of the service takes long to decode a large photo.
+  const sent = new Promise((resolve) => {
+    page.route("**/photos?*", async (route) => {
+      resolve(route.request().postDataBuffer());
+      await route.fulfill({ json: { data: report } });
+    }, { times: 1 });
+  });
+  await page.locator("#send").click();
+  assert.deepEqual(await sizeOf(await sent), [2_560, 1_936]);
+  await page.locator(".to-send").waitFor({ state: "detached" });
+  await choosePhotos(page, [
+    { name: "film.jpg", width: 2_600, height: 130, change: "appended" },
+    { name: "half.jpg", width: 2_600, height: 390, change: "truncated" },
+  ]);
+  await queue.nth(1).waitFor();
+  await page.locator("#send").click();
+  await queue.filter({ hasText: "half.jpg" }).locator(".error", { hasText: "eksik kopyalanmış" }).waitFor();
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  assert.equal(data.photos.length, 1);
+  assert.deepEqual(await sizeOf(await (await page.request.get(data.photos[0].url)).body()), [2_560, 128]);
+  await close();
+});
+
+test("photos that were being sent without a connection are sent when it is back, also after a reload", async () => {
+  const { page, close } = await visit();
+  page.on("dialog", (dialog) => dialog.accept());
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/photos`);
+  await page.locator(".connection.open").waitFor();
+  const photo = { mimeType: "image/png", buffer: await page.screenshot() };
+  const error = page.locator(".to-send .error", { hasText: "Sunucuya ulaşılamadı" });
+  for (const [count, comeBack] of [
+    [1, () => page.context().setOffline(false)],
+    // The report is not on the page at that time.
+    [2, () => page.goto(`${url}#/`).then(() => page.context().setOffline(false))],
+    [3, () => page.context().setOffline(false).then(() => page.unroute("**/photos?*")).then(() => page.reload())],
+  ]) {
+    await page.locator("#choose").setInputFiles([{ name: `photo-${count}.png`, ...photo }]);
+    await page.locator("#send").waitFor();
+    if (count === 3) await page.route("**/photos?*", (route) => route.abort());
+    else await page.context().setOffline(true);
+    await page.locator("#send").click();
+    await error.waitFor();
+    const sent = page.waitForResponse((response) => response.request().method() === "POST" && response.url().includes("/photos?") && response.ok(), { timeout: 90_000 });
+    await comeBack();
+    await sent;
+    await page.goto(`${url}#/reports/${report.id}/photos`);
+    await page.locator(".to-send").waitFor({ state: "detached" });
+    await page.locator(".gallery li").nth(count - 1).waitFor();
+    await page.locator(".connection.open").waitFor();
+  }
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  assert.equal(data.photos.length, 3);
   await close();
 });
 

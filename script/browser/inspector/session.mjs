@@ -153,9 +153,14 @@ test("when a session expires, a dialog asks for the token and typed text is kept
   const report = reports.pop();
   const { page, close } = await visitReport(report);
   const note = page.locator(".points input.note-of").first();
-  await page.context().clearCookies();
+  // The dialog takes the focus, so nothing is sent before both fields are filled.
+  let release;
+  const typed = new Promise((resolve) => { release = resolve; });
+  await page.route("**/forms/*", (route) => typed.then(() => route.continue()));
   await numberOf(page, "SLIP_REAR").fill("0,4");
   await note.fill("Kontrol edildi");
+  await page.context().clearCookies();
+  release();
   await page.locator("dialog #token").waitFor();
   assert.match(await page.locator("dialog").innerText(), /Yazdıklarınız duruyor, Ayşe Yılmaz/);
   assert.deepEqual(await axe(page), []);

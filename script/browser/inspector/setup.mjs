@@ -124,7 +124,8 @@ export async function tabTo(page, selector) {
   assert.fail(`the tab key does not lead to ${selector}`);
 }
 
-let cars = 0;
+/** Random, so that the tests can run again with the same sandbox. */
+let cars = Math.floor(Math.random() * 9_000);
 
 /** Opens a draft for a new car. */
 export async function openDraft(page, members = {}) {
@@ -134,6 +135,12 @@ export async function openDraft(page, members = {}) {
   const { data, error } = await ask(page, "POST", "/reports", body);
   assert.ok(data, JSON.stringify(error));
   return data;
+}
+
+/** Keeps the event stream from a page, so that a colleague's changes arrive only with responses. */
+export async function withoutEvents(page) {
+  await page.route("**/inspector/v1/events", (route) => route.abort());
+  await page.reload();
 }
 
 /** Answers the points without which a report is not published. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { axe, screenshot } from "../browser.mjs";
-import { apply, ask, banner, device, inspector, measure, numberOf, openDraft, reports, TABLET, url, visit, visitReport } from "./setup.mjs";
+import { announced, apply, ask, banner, device, inspector, measure, numberOf, openDraft, other, reports, TABLET, url, visit, visitReport, withoutEvents } from "./setup.mjs";
 
 test("typed text survives a reload", async () => {
   const report = reports.pop();
@@ -235,6 +235,17 @@ test("another vehicle is entered for a known plate, and the VIN is read from a p
   await page.evaluate(() => { window.BarcodeDetector = class { async detect() { return [{ rawValue: window.barcode }]; } }; });
   await page.goto(`${url}#/new`);
   await page.locator("#plate").fill(known.plate);
+  // The known vehicle is named before the report is opened, so that it is compared with the one that is there.
+  await page.locator("#mileage_km").focus();
+  await page.locator(".known", { hasText: known.vehicle.vin }).waitFor();
+  await announced(page, new RegExp(known.vehicle.vin));
+  assert.deepEqual(await axe(page), []);
+  await screenshot(page, "known-vehicle");
+  // It is not that of another plate.
+  await page.locator("#plate").fill("34 TST 98765");
+  await page.locator("#mileage_km").focus();
+  await page.locator(".known", { hasText: known.vehicle.vin }).waitFor({ state: "detached" });
+  await page.locator("#plate").fill(known.plate);
   await page.locator("#other-vehicle").click();
   const photo = { name: "vin.png", mimeType: "image/png", buffer: await page.screenshot() };
   await page.evaluate(() => { window.barcode = "https://example.com"; });
@@ -248,12 +259,17 @@ test("another vehicle is entered for a known plate, and the VIN is read from a p
   await screenshot(page, "other-vehicle");
   await page.getByRole("button", { name: "Plakanın kayıtlı aracıyla devam et" }).click();
   assert.equal(await page.locator("#vin").count(), 0);
-  // The known vehicle is named, so that it is compared with the one that is there.
+  // Without an answer in time, the vehicle is named after the report was opened.
+  await page.route(/search=/, (route) => route.abort());
+  for (const plate of ["34 TST 98765", known.plate]) {
+    await page.locator("#plate").fill(plate);
+    await page.locator("#mileage_km").focus();
+  }
   for (const [field, value] of [["mileage_km", "10"], ["package_name", "Temel"], ["base_price", "100"]]) await page.locator(`#${field}`).fill(value);
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Yine de yeni rapor aç" }).click();
   await page.locator(".notices").getByText(known.vehicle.vin).waitFor();
-  assert.deepEqual(errors.filter((error) => !/409/.test(error)), []);
+  assert.deepEqual(errors.filter((error) => !/409|search=|ERR_FAILED/.test(error)), []);
   await close();
 });
 
@@ -272,6 +288,87 @@ test("a vehicle is corrected", async () => {
   await close();
 });
 
+test("a colleague's correction of the vehicle is shown before one's own replaces it", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  // Once the event has arrived before the correction is saved, and once it has not.
+  for (const [areEventsSent, color, model] of [[true, "Mavi", "Ibiza"], [false, "Siyah", "Arona"]]) {
+    await page.goto(`${url}#/reports/${report.id}/details`);
+    if (!areEventsSent) await withoutEvents(page);
+    await page.locator(`.connection.${areEventsSent ? "open" : "lost"}`).waitFor();
+    await page.locator("#correct-vehicle").click();
+    await page.locator("#model").fill(model);
+    const { data: now } = await ask(page, "GET", `/reports/${report.id}`);
+    const { vin, brand, year, type, fuel_type, transmission, factory_power_hp } = now.vehicle;
+    const vehicle = { vin, brand, model: "Ateca", year, type, fuel_type, transmission, factory_power_hp, color };
+    await ask(page, "PUT", `/reports/${report.id}/vehicle`, { version: now.version, vehicle });
+    if (areEventsSent) await page.locator("h1", { hasText: "Ateca" }).waitFor();
+    await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
+    const theirs = page.locator("#their-vehicle");
+    await theirs.filter({ hasText: `Renk: ${color}` }).filter({ hasText: "Model: Ateca" }).waitFor();
+    assert.deepEqual(await axe(page), []);
+    assert.equal((await ask(page, "GET", `/reports/${report.id}`)).data.vehicle.model, "Ateca");
+    // What only the colleague has changed is taken over, and what was typed stays.
+    assert.deepEqual([await page.locator("#color").inputValue(), await page.locator("#model").inputValue()], [color, model]);
+    await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
+    await page.locator("h1", { hasText: model }).waitFor();
+    const { data } = await ask(page, "GET", `/reports/${report.id}`);
+    assert.deepEqual([data.vehicle.color, data.vehicle.model], [color, model]);
+  }
+  await close();
+});
+
+test("a change of the report that does not concern the vehicle does not disturb its correction", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/details`);
+  await withoutEvents(page);
+  await page.locator("#correct-vehicle").click();
+  await page.locator("#color").fill("Bej");
+  await ask(page, "PATCH", `/reports/${report.id}`, { version: report.version, summary: "Onun yazdığı" });
+  await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
+  await page.locator("#correct-vehicle").waitFor();
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  assert.deepEqual([data.vehicle.color, data.summary], ["Bej", "Onun yazdığı"]);
+  await close();
+});
+
+test("a refused VIN shows its rule in the inspector's language and in the service's words", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/details`);
+  await page.locator("#correct-vehicle").click();
+  await page.locator("#vin").fill("WVWZZZ12345");
+  await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
+  const error = page.locator("#vin-error");
+  await error.filter({ hasText: "1981 öncesi" }).waitFor();
+  assert.match(await error.locator("[lang=en]").innerText(), /only vehicles before the model year 1981 have fewer/);
+  assert.deepEqual(await axe(page), []);
+  await page.locator("#year").fill("1975");
+  await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
+  await page.locator("h1", { hasText: "1975" }).waitFor();
+  await page.goto(`${url}#/new`);
+  for (const [field, value] of [["plate", "34 TST 99999"], ["mileage_km", "10"], ["package_name", "Temel"], ["base_price", "100"]]) await page.locator(`#${field}`).fill(value);
+  await page.keyboard.press("Enter");
+  for (const [field, value] of [["vin", "WVWZZZ12345"], ["brand", "Seat"], ["model", "Leon"], ["year", "2021"], ["color", "Gri"]]) await page.locator(`#${field}`).fill(value);
+  for (const [field, value] of [["type", "SUV"], ["fuel_type", "LPG"], ["transmission", "MANUAL"]]) await page.locator(`#${field}`).selectOption(value);
+  await page.locator("main .primary").click();
+  await page.locator("#vin-error [lang=en]", { hasText: "1981" }).waitFor();
+  await close();
+});
+
+test("a number of zero determines its status, as every number does", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/TEST_LINE`);
+  const status = page.locator("#TEST_LINE-SLIP_FRONT select");
+  assert.equal(await status.isDisabled(), false);
+  await numberOf(page, "SLIP_FRONT").fill("0");
+  await page.locator("#TEST_LINE-SLIP_FRONT-state", { hasText: "aydedildi" }).waitFor();
+  assert.equal(await status.isDisabled(), true);
+  await close();
+});
+
 test("a search finds reports in every status, and filters and the place in the list survive Back and a reload", async () => {
   const { page, close } = await visit();
   const { data: published } = await ask(page, "GET", "/reports?status=PUBLISHED&limit=1");
@@ -280,26 +377,79 @@ test("a search finds reports in every status, and filters and the place in the l
   await page.reload();
   await page.locator(`.reports a[href="#/reports/${published[0].id}"]`).waitFor();
   assert.equal(await page.locator("#search").inputValue(), published[0].report_number.toLowerCase());
-  await page.locator("#search").fill("");
-  await page.locator(".more").waitFor();
+  await close();
+});
+
+test("pages of the list stay complete while reports change, and Back, a link and a shortcut lead to the same place", async () => {
+  // At another branch, so that the lists of the other tests stay short.
+  const { page, close } = await visit({ token: other.token });
+  const { branches } = (await ask(page, "GET", "/session")).data;
+  const ids = () => page.locator(".reports a").evaluateAll((links) => links.map((link) => link.hash.replace("#/reports/", "")));
+  // More than the 125 that are shown, of which the service returns at most 100 at once.
+  const drafts = [];
+  while (drafts.length < 135) drafts.push(await openDraft(page, { branch_id: branches[0].id }));
+  await page.locator('label:has([value="DRAFT"])').click();
+  await page.waitForFunction(() => document.querySelectorAll(".reports .is-draft").length === 25);
   for (const length of [50, 75, 100, 125]) {
-    if (!(await page.locator(".more").count())) break;
+    // One that is shown is discarded, so that the following ones move up.
+    const { id: gone, version } = drafts.splice(-10, 1)[0];
+    assert.equal((await ask(page, "PUT", `/reports/${gone}/status`, { version, to: "DISCARDED" })).data?.status, "DISCARDED");
     // A reload at the same time does not lose the page that the click requests.
     await page.evaluate(() => {
       document.querySelector(".more").click();
       document.dispatchEvent(new Event("visibilitychange"));
     });
-    await page.waitForFunction((length) => document.querySelectorAll(".reports li").length >= length || !document.querySelector(".more"), length);
+    await page.waitForFunction(([length, gone]) => {
+      const links = [...document.querySelectorAll(".reports a")];
+      return links.length === length && !links.some((link) => link.hash.endsWith(gone));
+    }, [length, gone]);
   }
-  const length = await page.locator(".reports li").count();
-  const last = page.locator(".reports li a").last();
-  await last.scrollIntoViewIfNeeded();
+  const read = [];
+  for (let cursor = null; read.length < 125;) {
+    const { data, page: next } = await ask(page, "GET", `/reports?status=DRAFT&limit=100${cursor ? `&cursor=${cursor}` : ""}`);
+    read.push(...data.map(({ id }) => id));
+    cursor = next.next_cursor;
+  }
+  assert.deepEqual(await ids(), read.slice(0, 125));
+
+  const last = page.locator(".reports a").last();
+  const isBack = async (top) => {
+    await page.waitForFunction(() => document.querySelectorAll(".reports a").length === 125);
+    await page.waitForFunction((top) => Math.abs(window.scrollY - top) < 200, top);
+    assert.match(page.url(), /status=DRAFT/);
+  };
+  for (const goBack of [
+    () => page.goBack(),
+    () => page.locator("a.back").click(),
+    () => page.keyboard.press("Alt+l"),
+    () => page.locator("header .name").click(),
+    () => page.keyboard.press("Alt+n").then(() => page.locator("a.back").click()),
+  ]) {
+    await last.scrollIntoViewIfNeeded();
+    const top = await page.evaluate(() => window.scrollY);
+    assert.ok(top > 500, `${top}`);
+    await last.click();
+    await page.locator("main.report h1").waitFor();
+    await goBack();
+    await isBack(top);
+  }
+  // Without a click, which would have kept the place.
   const top = await page.evaluate(() => window.scrollY);
-  assert.ok(top > 500, `${top}`);
-  await last.click();
-  await page.locator("main.report h1").waitFor();
-  await page.goBack();
-  await page.waitForFunction((length) => document.querySelectorAll(".reports li").length >= length, length);
-  await page.waitForFunction((top) => Math.abs(window.scrollY - top) < 200, top);
+  await page.keyboard.press("Alt+n");
+  await page.getByRole("button", { name: "Vazgeç" }).click();
+  await isBack(top);
+  await close();
+});
+
+test("a report that is opened right after a search was typed keeps its address", async () => {
+  const { page, close } = await visit();
+  await page.clock.install();
+  const first = page.locator(".reports a").first();
+  const address = await first.getAttribute("href");
+  await page.locator("#search").fill("34");
+  await first.click();
+  await page.locator("main.report").waitFor();
+  await page.clock.runFor(1_000);
+  assert.equal(new URL(page.url()).hash, address);
   await close();
 });
