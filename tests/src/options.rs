@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bounded_listener::tls::TlsFiles;
+use partner_api::storage::S3Settings;
 use partner_api::traces;
 use partner_api_gateway::TrustedProxies;
 use partner_api_gateway::pages::Pages;
@@ -40,6 +41,8 @@ pub struct Options {
     /// The certificate for TLS. [`Service::send`](crate::Service::send) does not use it;
     /// [`Service::client_over`](crate::Service::client_over) does.
     pub tls: Option<TlsFiles>,
+    /// The S3-compatible service with the objects, instead of a folder.
+    pub s3: Option<S3Settings>,
     /// The routes beside the API.
     pub pages: Pages,
 }
@@ -59,6 +62,7 @@ impl Default for Options {
             internal_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
             traces: None,
             tls: None,
+            s3: None,
             pages: Pages::default(),
         }
     }

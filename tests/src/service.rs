@@ -116,7 +116,10 @@ impl Service {
                 options.request_log_days,
             )),
             standbys: options.standbys,
-            storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
+            storage: Box::new(move |public_url| match options.s3 {
+                Some(settings) => Storage::s3(&settings),
+                None => Storage::folder(&objects, public_url, link_key),
+            }),
             pages: Box::new(|_| options.pages),
             inspector_routes: Some(partner_api_inspector::serve),
             master_key,

@@ -77,7 +77,9 @@ impl DurableCluster {
     /// The server's processes, beginning with the postmaster.
     pub async fn processes(&self) -> Vec<Pid> {
         let client = cluster::connect(&self.config()).await;
-        let children = client.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
+        // Without this session, which ends now.
+        let others = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()";
+        let children = client.query(others, &[]).await.unwrap();
         let file = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
         let postmaster: i32 = file.lines().next().unwrap().parse().unwrap();
         let children = children.iter().map(|child| child.get(0));

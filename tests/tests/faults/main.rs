@@ -5,7 +5,6 @@
 
 mod crowding;
 mod durable_cluster;
-mod failing_handler;
 mod histories;
 mod hung_backends;
 mod killed_database;

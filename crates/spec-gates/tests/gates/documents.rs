@@ -90,8 +90,8 @@ fn every_command_that_a_document_names_exists() {
 }
 
 #[test]
-fn every_test_in_the_tables_of_faults_and_of_security_exists() {
-    for name in ["docs/faults.md", "docs/security.md"] {
+fn every_test_in_the_tables_of_faults_security_and_reliability_exists() {
+    for name in ["docs/faults.md", "docs/security.md", "docs/reliability.md"] {
         let document = Document::read(&root(), name).unwrap();
         let wrong = missing_tests(&root(), &document).unwrap();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

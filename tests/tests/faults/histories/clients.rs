@@ -2,7 +2,7 @@
 //! because they compare the private records of the clients with the database.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,16 +20,19 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Client, Config};
 
-const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
+use super::inspectors::{INSPECTORS, Sent};
+use super::replica::Addresses;
+
+pub const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
 /// The clients that send requests concurrently.
 const CLIENTS: u64 = 4;
 
 /// The minimum number of actions of each client.
-const ACTIONS: usize = 15;
+pub const ACTIONS: usize = 15;
 
 /// After this time a client gives up waiting for a response.
-const PATIENCE: Duration = Duration::from_secs(4);
+pub const PATIENCE: Duration = Duration::from_secs(4);
 
 /// After the last fault, every request must succeed within this time.
 const RECOVERY: Duration = Duration::from_secs(60);
@@ -49,8 +52,13 @@ struct Nonce {
 
 /// What was sent and received.
 pub struct History {
-    seed: u64,
-    replicas: Vec<watch::Receiver<SocketAddr>>,
+    pub seed: u64,
+    pub replicas: Vec<watch::Receiver<Addresses>>,
+    /// Whether inspectors may have to sign in again.
+    pub sessions_may_end: bool,
+    /// What inspectors wrote.
+    pub notes: Sent,
+    pub captions: Sent,
     packages: Mutex<BTreeMap<String, Package>>,
     nonces: Mutex<BTreeMap<String, Nonce>>,
     /// The last revision of an organization's name that is known to be committed, and the last one that was written.
@@ -65,10 +73,13 @@ pub struct History {
 
 impl History {
     /// Creates an empty history of requests to these replicas.
-    pub fn new(seed: u64, replicas: Vec<watch::Receiver<SocketAddr>>) -> Arc<Self> {
+    pub fn new(seed: u64, replicas: Vec<watch::Receiver<Addresses>>, sessions_may_end: bool) -> Arc<Self> {
         Arc::new(Self {
             seed,
             replicas,
+            sessions_may_end,
+            notes: Mutex::default(),
+            captions: Mutex::default(),
             packages: Mutex::default(),
             nonces: Mutex::default(),
             committed: AtomicUsize::new(0),
@@ -79,13 +90,15 @@ impl History {
         })
     }
 
-    fn violation(&self, text: String) {
+    pub fn violation(&self, text: String) {
         self.violations.lock().unwrap().insert(text);
     }
 
     /// Sends requests from all clients until the faults are over. Meanwhile, an organization is renamed repeatedly.
-    pub async fn run(self: &Arc<Self>, database: Config) {
-        let clients = (0..CLIENTS).map(|number| tokio::spawn(self.clone().act(number)));
+    pub async fn run(self: &Arc<Self>, database: Config, with_photos: bool) {
+        let partners = (0..CLIENTS).map(|number| tokio::spawn(self.clone().act(number)));
+        let inspectors = (0..INSPECTORS.len()).map(|number| tokio::spawn(self.clone().inspect(number, with_photos)));
+        let clients: Vec<_> = partners.chain(inspectors).collect();
         let renaming = self.rename(database);
         let (done, ()) = futures::join!(futures::future::join_all(clients), renaming);
         for client in done {
@@ -101,7 +114,7 @@ impl History {
             used.uses += 1;
             used.uses == 1
         };
-        let address = *self.replicas[replica % self.replicas.len()].borrow();
+        let address = self.replicas[replica % self.replicas.len()].borrow().public;
         let request = request.signed_by(&ALPHA).nonce(nonce);
         let response = timeout(PATIENCE, try_send(address, &request)).await.ok()?.ok()?;
         self.responses.send_modify(|responses| *responses += 1);
@@ -218,7 +231,7 @@ impl History {
                         let _ = self.send(replica, request.clone(), nonce).await;
                     }
                 }
-                75..95 => {
+                75..90 => {
                     sent.push((nonce.clone(), Request::get(ORGANIZATIONS)));
                     self.read(replica, &nonce).await;
                 }
@@ -268,11 +281,12 @@ impl History {
     }
 
     /// Checks what must be true after the faults: sends each nonce and each package again, and compares the database with
-    /// what was sent and acknowledged. Returns the violations, and the counts.
-    pub async fn check(&self, database: &Config) -> (Vec<String>, String) {
+    /// what was sent and acknowledged. `objects` is the folder of the object store. Returns the violations, and the counts.
+    pub async fn check(&self, database: &Config, objects: Option<&Path>) -> (Vec<String>, String) {
         let db = cluster::connect(database).await;
         // Before anything is sent again.
         let recorded = self.compare(&db).await;
+        let written = self.compare_with_reports(&db, objects).await;
         self.replay_nonces().await;
         self.send_all_packages().await;
         let all = self.compare(&db).await;
@@ -290,7 +304,8 @@ impl History {
         let nonces = self.nonces.lock().unwrap();
         let accepted = nonces.values().filter(|nonce| nonce.accepted > 0).count();
         let counts = format!(
-            "{} responses, {all} packages, acknowledged {acknowledged} times, {accepted} of {} nonces accepted",
+            "{} responses, {all} packages, acknowledged {acknowledged} times, {written} notes and photos, {accepted} of {} nonces \
+             accepted",
             *self.responses.borrow(),
             nonces.len()
         );

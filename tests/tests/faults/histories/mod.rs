@@ -6,15 +6,15 @@
 //! number of seeds.
 
 mod clients;
+mod inspectors;
 mod proxy;
+mod reconnecting;
 mod replica;
 mod setting;
 
 use std::ffi::OsString;
-use std::fs;
-use std::net::SocketAddr;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ use tokio_postgres::config::Host;
 
 use self::clients::History;
 use self::proxy::{Action, Place, Proxy, Trap};
-use self::replica::Replica;
-use self::setting::{Setting, faketime, set_clock};
+use self::replica::{Addresses, OBJECT_STORE, Replica};
+use self::setting::{Setting, StoreFault, faketime, set_clock};
 
 /// The seeds to run, such as `0..1000`; by default [`SEEDS`].
 const VARIABLE: &str = "HISTORY_SEEDS";
@@ -78,7 +78,7 @@ enum Fault {
     ReplicaKilled(usize),
     ReplicaFrozen(usize, Duration),
     DiskFull(Duration),
-    ObjectsMissing(usize, Duration),
+    ObjectStoreFails(StoreFault, Duration),
     /// The seconds by which the clock of the database is wrong.
     DatabaseClock(i32, Duration),
 }
@@ -112,7 +112,10 @@ impl Kind {
             (Kind::Database, _) => Fault::DatabaseKilled(time),
             (Kind::Replicas, 0..4) => Fault::ReplicaFrozen(replica, time),
             (Kind::Replicas, _) => Fault::ReplicaKilled(replica),
-            (Kind::Storage, 0..4) => Fault::ObjectsMissing(replica, time),
+            (Kind::Storage, 0..5) => {
+                let fault = [StoreFault::Closes, StoreFault::Responds500, StoreFault::Hangs];
+                Fault::ObjectStoreFails(*fault.choose(random).unwrap(), time)
+            }
             (Kind::Storage, _) => Fault::DiskFull(time),
             (Kind::Clocks, _) => {
                 // Nothing is admitted while the clock is behind by more than the retention of nonces.
@@ -122,14 +125,18 @@ impl Kind {
         }
     }
 
-    /// Returns what the machine lacks for faults of this kind.
-    fn missing(self) -> Option<&'static str> {
+    /// Panics if the machine lacks something, because a history that does not run must not pass.
+    fn require(self) {
         match self {
-            Kind::Storage if !geteuid().is_root() => Some("only root can mount a small file system"),
-            Kind::Clocks if faketime().is_none() => {
-                Some("libfaketime is missing; script/setup --histories installs it")
-            }
-            _ => None,
+            Kind::Storage => assert!(
+                geteuid().is_root(),
+                "only root can mount the small file system; script/test and script/histories leave this test out otherwise"
+            ),
+            Kind::Clocks => assert!(
+                faketime().is_some(),
+                "libfaketime must be installed; script/setup --tests installs it"
+            ),
+            Kind::Connections | Kind::Database | Kind::Replicas => {}
         }
     }
 }
@@ -154,12 +161,14 @@ async fn nothing_is_lost_or_doubled_while_replicas_are_killed_and_frozen() {
 
 /// SVC-2, KEY-6, MEA-10
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_or_doubled_while_the_disk_is_full_and_objects_are_missing() {
+#[cfg_attr(not(target_os = "linux"), ignore = "mounts a tmpfs")]
+async fn nothing_is_lost_or_doubled_while_the_disk_is_full_and_the_object_store_fails() {
     run(Kind::Storage).await;
 }
 
 /// SVC-2, KEY-6, MEA-10
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(target_os = "linux"), ignore = "preloads libfaketime")]
 async fn nothing_is_lost_or_doubled_while_clocks_are_wrong() {
     run(Kind::Clocks).await;
 }
@@ -177,10 +186,7 @@ fn seeds() -> Range<u64> {
 /// Runs the histories of a kind, one after another, and fails with the violations of all of them.
 async fn run(kind: Kind) {
     let seeds = seeds().filter(|seed| Kind::of(*seed) == kind);
-    if let Some(missing) = kind.missing() {
-        println!("skipped the histories of {kind:?}: {missing}");
-        return;
-    }
+    kind.require();
     let mut place = None;
     let mut failures = String::new();
     for seed in seeds {
@@ -226,14 +232,15 @@ async fn history(seed: u64, kind: Kind, setting: &mut Setting) -> Vec<String> {
         let proxy = Proxy::start(socket.join(".s.PGSQL.5432")).await;
         let name = database.get_dbname().unwrap();
         let url = format!("postgresql://{user}@{}/{name}?sslmode=disable", proxy.address);
-        replicas.push(Restartable::start(url, setting.folder.path(), kind, number).await);
+        replicas.push(Restartable::start(url, setting, kind, number).await);
         proxies.push(proxy);
     }
     let history = History::new(
         seed,
-        replicas.iter().map(|replica| replica.address.subscribe()).collect(),
+        replicas.iter().map(|replica| replica.addresses.subscribe()).collect(),
+        kind == Kind::Clocks,
     );
-    let clients = history.run(database.clone());
+    let clients = history.run(database.clone(), kind == Kind::Storage);
     let strikes = async {
         let mut missed = 0;
         for fault in &faults {
@@ -248,7 +255,8 @@ async fn history(seed: u64, kind: Kind, setting: &mut Setting) -> Vec<String> {
         missed
     };
     let ((), missed) = futures::join!(clients, strikes);
-    let (violations, counts) = history.check(&database).await;
+    let objects = setting.objects.as_ref().map(|objects| objects.folder.clone());
+    let (violations, counts) = history.check(&database, objects.as_deref()).await;
     drop((replicas, proxies));
     if let Some(cluster) = &setting.cluster {
         cluster.remove(database.get_dbname().unwrap()).await;
@@ -293,14 +301,7 @@ async fn strike(fault: Fault, setting: &mut Setting, proxies: &[Proxy], replicas
                 cluster.restart().await;
             }
         }
-        Fault::ObjectsMissing(replica, time) => {
-            let objects = &replicas[replica].running().objects;
-            let elsewhere = objects.with_extension("missing");
-            fs::rename(objects, &elsewhere).unwrap();
-            sleep(time).await;
-            let _ = fs::remove_dir_all(objects);
-            fs::rename(&elsewhere, objects).unwrap();
-        }
+        Fault::ObjectStoreFails(fault, time) => setting.objects.as_ref().unwrap().fail(fault, time).await,
         Fault::DatabaseClock(seconds, time) => {
             set_clock(setting.folder.path(), seconds);
             sleep(time).await;
@@ -315,14 +316,15 @@ struct Restartable {
     url: String,
     folder: PathBuf,
     environment: Vec<(&'static str, OsString)>,
-    address: watch::Sender<SocketAddr>,
+    addresses: watch::Sender<Addresses>,
     running: Option<Replica>,
 }
 
 impl Restartable {
-    async fn start(url: String, folder: &Path, kind: Kind, number: usize) -> Self {
+    async fn start(url: String, setting: &Setting, kind: Kind, number: usize) -> Self {
+        let folder = setting.folder.path();
         // The clocks of replicas and of their partners may differ by up to 300 s.
-        let environment = match kind {
+        let mut environment = match kind {
             Kind::Clocks => vec![
                 ("LD_PRELOAD", faketime().unwrap().into_os_string()),
                 ("FAKETIME", ["-100", "+100"][number].into()),
@@ -330,12 +332,15 @@ impl Restartable {
             ],
             _ => Vec::new(),
         };
+        if let Some(objects) = &setting.objects {
+            environment.push((OBJECT_STORE, objects.url.clone().into()));
+        }
         let replica = Replica::start(&url, folder, &environment).await;
         Self {
             url,
             folder: folder.to_owned(),
             environment,
-            address: watch::Sender::new(replica.address),
+            addresses: watch::Sender::new(replica.addresses),
             running: Some(replica),
         }
     }
@@ -347,7 +352,7 @@ impl Restartable {
     async fn restart(&mut self) {
         self.running.take().unwrap().kill().await;
         let replica = Replica::start(&self.url, &self.folder, &self.environment).await;
-        self.address.send_replace(replica.address);
+        self.addresses.send_replace(replica.addresses);
         self.running = Some(replica);
     }
 }

@@ -4,28 +4,40 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partner_api_store::pool;
-use partner_api_tests::Service;
+use partner_api_tests::{Options, Service};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
+
+use super::setting::ObjectStore;
 
 /// Contains the URL of the database of a replica.
 const DATABASE: &str = "HISTORY_DATABASE";
 
-/// Introduces the address and the folder of the objects in the output of a replica.
+/// Contains the URL of the object store of a replica; without it, the objects are in a folder.
+pub const OBJECT_STORE: &str = "HISTORY_OBJECT_STORE";
+
+/// Introduces the addresses in the output of a replica.
 const SERVING: &str = "serving at ";
+
+/// The addresses of a replica.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    /// Of the public listener.
+    pub public: SocketAddr,
+    /// Of the inspectors' listener.
+    pub inspectors: SocketAddr,
+}
 
 /// A running replica. It is killed when it is dropped.
 pub struct Replica {
-    /// Its public address.
-    pub address: SocketAddr,
-    /// The folder of its photos and PDFs.
-    pub objects: PathBuf,
+    /// Its addresses.
+    pub addresses: Addresses,
     process: Child,
     // Held open, because the process writes a line when its test ends.
     _output: Lines<BufReader<ChildStdout>>,
@@ -46,16 +58,18 @@ impl Replica {
             .spawn()
             .unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap()).lines();
-        let (address, objects) = loop {
+        let addresses = loop {
             let line = output.next_line().await.unwrap().expect("the replica starts");
             if let Some((_, serving)) = line.split_once(SERVING) {
-                let (address, objects) = serving.split_once(' ').unwrap();
-                break (address.parse().unwrap(), objects.into());
+                let (public, inspectors) = serving.split_once(' ').unwrap();
+                break Addresses {
+                    public: public.parse().unwrap(),
+                    inspectors: inspectors.parse().unwrap(),
+                };
             }
         };
         Self {
-            address,
-            objects,
+            addresses,
             process,
             _output: output,
         }
@@ -79,9 +93,13 @@ async fn a_replica_serves_until_its_input_ends() {
     let Ok(database) = std::env::var(DATABASE) else {
         return;
     };
-    let service = Service::start_on(pool::parse_url(&database).unwrap()).await;
-    let address = service.address("/api/v1/partner/health");
-    println!("{SERVING}{address} {}", service.objects().display());
+    let options = Options {
+        s3: std::env::var(OBJECT_STORE).ok().map(|url| ObjectStore::settings(&url)),
+        ..Options::default()
+    };
+    let service = Service::start_on_with(pool::parse_url(&database).unwrap(), options).await;
+    let public = service.address("/api/v1/partner/health");
+    println!("{SERVING}{public} {}", service.inspectors_address());
     let input_ends = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
     input_ends.await.unwrap().unwrap();
 }

@@ -1,12 +1,22 @@
-//! What the histories of a kind share: a PostgreSQL cluster, a small disk, and a wrong clock.
+//! What the histories of a kind share: a PostgreSQL cluster, a small disk, an object store, and a wrong clock.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use embedded_postgres::{Binaries, Options, standard_folders};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use partner_api::storage::S3Settings;
+use s3s::auth::SimpleAuth;
+use s3s::service::S3ServiceBuilder;
 use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::super::durable_cluster::DurableCluster;
 use super::Kind;
@@ -16,6 +26,7 @@ pub struct Setting {
     // In this order: the server stops before its files are removed.
     pub cluster: Option<DurableCluster>,
     pub disk: Option<SmallDisk>,
+    pub objects: Option<ObjectStore>,
     pub folder: TempDir,
 }
 
@@ -26,6 +37,7 @@ impl Setting {
         let mut setting = Self {
             cluster: None,
             disk: None,
+            objects: None,
             folder,
         };
         let mut options = Options::of("partner-api");
@@ -35,6 +47,7 @@ impl Setting {
             Kind::Database => {}
             Kind::Storage => {
                 setting.disk = Some(SmallDisk::mount(setting.folder.path()));
+                setting.objects = Some(ObjectStore::start(setting.folder.path()).await);
                 options.settings = vec![
                     ("max_wal_size".into(), "64MB".into()),
                     ("min_wal_size".into(), "32MB".into()),
@@ -89,6 +102,93 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(&self.folder).status();
+    }
+}
+
+/// How an object store fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFault {
+    /// It closes connections without a response.
+    Closes,
+    /// It responds with 500.
+    Responds500,
+    /// It responds only when the fault is over, with 500.
+    Hangs,
+}
+
+/// An S3-compatible server in this process, which can fail.
+pub struct ObjectStore {
+    /// Its URL.
+    pub url: String,
+    /// The folder of its objects, each under its key.
+    pub folder: PathBuf,
+    fault: watch::Sender<Option<StoreFault>>,
+}
+
+impl ObjectStore {
+    const BUCKET: &str = "reports";
+    const KEY: &str = "AKIATEST";
+    const SECRET: &str = "a secret of the test";
+
+    async fn start(parent: &Path) -> Self {
+        let root = parent.join("objects");
+        let folder = root.join(Self::BUCKET);
+        fs::create_dir_all(&folder).unwrap();
+        let mut service = S3ServiceBuilder::new(s3s_fs::FileSystem::new(&root).unwrap());
+        service.set_auth(SimpleAuth::from_single(Self::KEY, Self::SECRET));
+        let service = service.build();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (fault, current) = watch::channel(None);
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let (service, current) = (service.clone(), current.clone());
+                let respond = service_fn(move |request: http::Request<Incoming>| {
+                    let (service, mut current) = (service.clone(), current.clone());
+                    async move {
+                        let fault = *current.borrow();
+                        match fault {
+                            None => {
+                                let response = service.call(request.map(s3s::Body::from)).await;
+                                return response.map_err(|error| format!("{error:?}"));
+                            }
+                            Some(StoreFault::Closes) => return Err("the connection is closed".to_owned()),
+                            Some(StoreFault::Responds500) => {}
+                            // The store may be gone.
+                            Some(StoreFault::Hangs) => drop(current.wait_for(Option::is_none).await),
+                        }
+                        let response = http::Response::builder()
+                            .status(500)
+                            .body(s3s::Body::from(String::new()));
+                        Ok(response.unwrap())
+                    }
+                });
+                tokio::spawn(async move {
+                    let http = hyper::server::conn::http1::Builder::new();
+                    let _ = http.serve_connection(TokioIo::new(socket), respond).await;
+                });
+            }
+        });
+        Self { url, folder, fault }
+    }
+
+    /// Returns the settings of a replica that uses the store at `url`.
+    pub fn settings(url: &str) -> S3Settings {
+        S3Settings {
+            bucket: Self::BUCKET.to_owned(),
+            region: Some("eu-central-1".to_owned()),
+            endpoint: Some(url.to_owned()),
+            access_key_id: Some(Self::KEY.to_owned()),
+            secret_access_key: Some(Self::SECRET.to_owned().into()),
+            ..S3Settings::default()
+        }
+    }
+
+    /// Fails for a time.
+    pub async fn fail(&self, fault: StoreFault, time: Duration) {
+        self.fault.send_replace(Some(fault));
+        sleep(time).await;
+        self.fault.send_replace(None);
     }
 }
 

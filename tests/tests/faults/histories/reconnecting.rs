@@ -1,0 +1,141 @@
+//! Measures how soon each of two replicas succeeds again after an outage of PostgreSQL. `script/histories --reconnecting` prints the
+//! times, and asserts nothing about them.
+
+use std::fs;
+use std::time::Duration;
+
+use partner_api_tests::service::try_send;
+use partner_api_tests::suspended_processes::SuspendedProcesses;
+use partner_api_tests::{ALPHA, Request};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::config::Host;
+
+use super::clients::{ORGANIZATIONS, PATIENCE};
+use super::proxy::Proxy;
+use super::replica::{Addresses, Replica};
+use super::setting::Setting;
+use super::{Kind, REPLICAS};
+
+/// The number of outages of each kind and duration; 3 by default.
+const VARIABLE: &str = "HISTORY_ROUNDS";
+
+/// The clients of each replica.
+const CLIENTS: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+enum Outage {
+    Killed,
+    Frozen,
+    BlackHole,
+    Refused,
+}
+
+/// The outages, with their durations in seconds.
+const OUTAGES: [(Outage, &[u64]); 4] = [
+    (Outage::Killed, &[1, 20]),
+    (Outage::Frozen, &[5, 20, 60]),
+    (Outage::BlackHole, &[5, 20]),
+    (Outage::Refused, &[1, 20]),
+];
+
+/// Sends reads to a replica, and publishes the time of each success.
+async fn read(addresses: Addresses, name: String, successes: watch::Sender<Instant>) {
+    for number in 0.. {
+        let request = Request::get(ORGANIZATIONS)
+            .signed_by(&ALPHA)
+            .nonce(&format!("{name}-{number}"));
+        if let Ok(Ok(response)) = timeout(PATIENCE, try_send(addresses.public, &request)).await
+            && response.status == 200
+        {
+            successes.send_replace(Instant::now());
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Lets an outage strike, and returns the time at which PostgreSQL is back.
+async fn strike(outage: Outage, time: Duration, setting: &mut Setting, proxies: &[Proxy]) -> Instant {
+    let cluster = setting.cluster.as_mut().unwrap();
+    match outage {
+        Outage::Killed => {
+            cluster.kill().await;
+            sleep(time).await;
+            let config = cluster.config();
+            let returns = async {
+                while config.connect(tokio_postgres::NoTls).await.is_err() {
+                    sleep(Duration::from_millis(5)).await;
+                }
+                Instant::now()
+            };
+            futures::join!(returns, cluster.restart()).0
+        }
+        Outage::Frozen => {
+            let frozen = SuspendedProcesses::processes(cluster.processes().await);
+            sleep(time).await;
+            drop(frozen);
+            Instant::now()
+        }
+        Outage::BlackHole => {
+            futures::future::join_all(proxies.iter().map(|proxy| proxy.black_hole(time))).await;
+            Instant::now()
+        }
+        Outage::Refused => {
+            futures::future::join_all(proxies.iter().map(|proxy| proxy.refuse(time))).await;
+            Instant::now()
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes and asserts nothing; script/histories --reconnecting runs it"]
+async fn the_time_until_each_replica_succeeds_again() {
+    let rounds = std::env::var(VARIABLE).map_or(3, |rounds| rounds.parse().unwrap());
+    let mut setting = Setting::new(Kind::Database).await;
+    let database = setting.cluster.as_ref().unwrap().config();
+    let [Host::Unix(socket)] = database.get_hosts() else {
+        panic!("a private cluster has one socket");
+    };
+    let (user, name) = (database.get_user().unwrap(), database.get_dbname().unwrap());
+    let (mut proxies, mut replicas, mut successes) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..REPLICAS {
+        let proxy = Proxy::start(socket.join(".s.PGSQL.5432")).await;
+        let url = format!("postgresql://{user}@{}/{name}?sslmode=disable", proxy.address);
+        let replica = Replica::start(&url, setting.folder.path(), &[]).await;
+        let (sender, received) = watch::channel(Instant::now());
+        for client in 0..CLIENTS {
+            let nonces = format!("reconnecting-{number}-{client}");
+            tokio::spawn(read(replica.addresses, nonces, sender.clone()));
+        }
+        proxies.push(proxy);
+        replicas.push(replica);
+        successes.push(received);
+    }
+    println!("| Outage | Duration | Outages | Median | Longest | Load average |\n|---|---|---|---|---|---|");
+    for (outage, durations) in OUTAGES {
+        for seconds in durations {
+            let mut times = Vec::new();
+            for _ in 0..rounds {
+                // Both replicas are well.
+                for replica in &mut successes {
+                    replica.mark_unchanged();
+                    replica.changed().await.unwrap();
+                }
+                let back = strike(outage, Duration::from_secs(*seconds), &mut setting, &proxies).await;
+                for replica in &mut successes {
+                    let first = *replica.wait_for(|success| *success >= back).await.unwrap();
+                    times.push(first - back);
+                }
+                eprintln!("{outage:?} for {seconds} s: {:?}", &times[times.len() - REPLICAS..]);
+            }
+            times.sort();
+            let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+            println!(
+                "| {outage:?} | {seconds} s | {rounds} | {:.2} s | {:.2} s | {} |",
+                times[times.len() / 2].as_secs_f64(),
+                times[times.len() - 1].as_secs_f64(),
+                load.split(' ').next().unwrap_or_default()
+            );
+        }
+    }
+}
