@@ -100,7 +100,7 @@ pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Va
 }
 
 /// Reads a JSON body. If the body is invalid, `further` adds errors that the document does not describe. It is not
-/// called for a valid body, which the handler checks.
+/// called for a valid body, which the handler checks, nor for one of more than [`json::MAX_DIAGNOSED`] bytes.
 ///
 /// # Errors
 /// The errors of [`body`], and those that `further` adds.
@@ -109,7 +109,9 @@ pub fn body_and<T: DeserializeOwned + JsonSchema>(
     further: impl FnOnce(&serde_json::Value) -> Vec<ValidationError>,
 ) -> Result<T, ValidationErrors> {
     body(request).map_err(|mut errors| {
-        if let Ok(document) = serde_json::from_slice(&request.body) {
+        if request.body.len() <= json::MAX_DIAGNOSED
+            && let Ok(document) = serde_json::from_slice(&request.body)
+        {
             let others = further(&document);
             let others: Vec<ValidationError> = others.into_iter().filter(|error| !errors.has(&error.field)).collect();
             others.into_iter().for_each(|error| errors.push(error));

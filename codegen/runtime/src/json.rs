@@ -13,10 +13,15 @@ use crate::{diagnosis, plain, syntax};
 /// checked first, so that a recursive type cannot overflow the stack.
 pub const MAX_DEPTH: usize = 127;
 
+/// The maximum size in bytes of a document in which all errors are collected. Locating them costs many times as much as
+/// reading the document, and a caller determines its size.
+pub const MAX_DIAGNOSED: usize = 64 * 1024;
+
 /// Reads a JSON document: valid UTF-8, nested at most [`MAX_DEPTH`] levels deep, and followed only by white space.
 ///
 /// # Errors
-/// All errors up to a limit, each with its place. For invalid JSON, only the first.
+/// All errors up to a limit, each with its place. For invalid JSON and for a document of more than [`MAX_DIAGNOSED`] bytes,
+/// only the first.
 pub fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, ValidationErrors> {
     if let Some(offset) = too_deep(bytes) {
         let place = syntax::position(bytes, offset);
@@ -32,17 +37,24 @@ pub fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Validat
 
 /// The errors in a rejected document. They are located only now, because most documents are valid.
 fn errors_in<T: DeserializeOwned + JsonSchema>(text: &str, error: &serde_json::Error) -> ValidationErrors {
-    if serde_json::from_str::<IgnoredAny>(text).is_err() {
+    let is_large = text.len() > MAX_DIAGNOSED;
+    // The rest of a large document is not read.
+    if !(is_large && error.is_data()) && serde_json::from_str::<IgnoredAny>(text).is_err() {
         // ASCII encoded in two bytes per character is also valid UTF-8.
         return match other_encoding(text.as_bytes()) {
             Some(error) => error.into(),
+            None if is_large => {
+                let message = format!("is not valid JSON (line {}, column {})", error.line(), error.column());
+                ValidationError::in_body(&Path::default(), message).into()
+            }
             None => syntax::error(text).into(),
         };
     }
-    diagnosis::errors::<T>(text).unwrap_or_else(|| reader_error::<T>(text, error).into())
+    let all = if is_large { None } else { diagnosis::errors::<T>(text) };
+    all.unwrap_or_else(|| reader_error::<T>(text, error).into())
 }
 
-/// The reader's error, for a document in which the schema alone reveals none.
+/// The reader's error, for a large document or one in which the schema alone reveals none.
 fn reader_error<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ValidationError {
     let mut document = serde_json::Deserializer::from_str(text);
     let Err(placed) = serde_path_to_error::deserialize::<_, T>(&mut document) else {
@@ -73,7 +85,11 @@ fn no_utf8(bytes: &[u8], offset: usize) -> ValidationError {
         let before = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
         let place = syntax::position(bytes, offset);
         let message = format!("is not UTF-8 (ISO-8859-9 or Windows-1254?); send UTF-8{place}");
-        ValidationError::in_body(&syntax::end_of(before), message)
+        let path = match bytes.len() > MAX_DIAGNOSED {
+            true => Path::default(),
+            false => syntax::end_of(before),
+        };
+        ValidationError::in_body(&path, message)
     })
 }
 

@@ -3,6 +3,10 @@
 /// Returns the most similar of the `known` names, if there is one. It equals `name` except for case, separators, or a typing
 /// error.
 pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    // A long text is no misspelled name, and comparing it takes time and memory.
+    if name.len() > 1_000 {
+        return None;
+    }
     let plain = plain(name);
     let mut best: Option<(usize, &str)> = None;
     for other in known {

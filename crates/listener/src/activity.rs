@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
+use tokio::sync::Notify;
 
 use super::client_network::ClientNetwork;
 use super::clock::{Clock, micros};
@@ -68,12 +69,38 @@ pub(super) struct Activity {
     /// Whether further input is discarded before the connection closes.
     lingering: AtomicBool,
     responses: Mutex<Vec<Weak<ResponseProgress>>>,
+    /// Bytes of responses that are in memory until they are sent.
+    held: AtomicU64,
+    memory: Arc<Memory>,
     command: AtomicU8,
     waker: AtomicWaker,
 }
 
+/// The bytes of responses that are in memory until they are sent, of all connections of a listener.
+#[derive(Debug)]
+pub(super) struct Memory {
+    held: AtomicU64,
+    limit: u64,
+    exceeded: Notify,
+}
+
+impl Memory {
+    pub fn with_limit(limit: u64) -> Arc<Self> {
+        Arc::new(Memory {
+            held: AtomicU64::new(0),
+            limit,
+            exceeded: Notify::new(),
+        })
+    }
+
+    /// Waits until more bytes were held than the limit permits.
+    pub async fn exceeded(&self) {
+        self.exceeded.notified().await;
+    }
+}
+
 impl Activity {
-    pub fn new(id: u64, address: Option<ClientNetwork>, clock: Clock) -> Self {
+    pub fn new(id: u64, address: Option<ClientNetwork>, clock: Clock, memory: Arc<Memory>) -> Self {
         let now = clock.now();
         Activity {
             id,
@@ -87,6 +114,8 @@ impl Activity {
             unread: AtomicBool::new(false),
             lingering: AtomicBool::new(false),
             responses: Mutex::new(Vec::new()),
+            held: AtomicU64::new(0),
+            memory,
             command: AtomicU8::new(Command::Serve as u8),
             waker: AtomicWaker::new(),
         }
@@ -185,10 +214,30 @@ impl Activity {
         self.responses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a command, unless a greater one was sent already.
-    pub fn send(&self, command: Command) {
-        self.command.fetch_max(command as u8, AcqRel);
+    /// Returns the bytes of responses that are in memory until they are sent.
+    pub fn held(&self) -> u64 {
+        self.held.load(Relaxed)
+    }
+
+    /// Records that bytes are in memory until they are sent.
+    pub fn hold(&self, bytes: u64) {
+        self.held.fetch_add(bytes, Relaxed);
+        if self.memory.held.fetch_add(bytes, Relaxed) + bytes > self.memory.limit {
+            self.memory.exceeded.notify_one();
+        }
+    }
+
+    /// Records that bytes are not in memory any more.
+    pub fn release(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Relaxed);
+        self.memory.held.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Sends a command, unless it or a greater one was sent already. Returns whether it was sent.
+    pub fn send(&self, command: Command) -> bool {
+        let before = self.command.fetch_max(command as u8, AcqRel);
         self.waker.wake();
+        before < command as u8
     }
 
     /// Returns the current command, and wakes `waker` when it changes.
@@ -286,6 +335,11 @@ impl ResponseProgress {
         });
         progress.request.activity().add_response(&progress);
         progress
+    }
+
+    /// Returns the activity of the response's connection.
+    pub fn activity(&self) -> &Activity {
+        self.request.activity()
     }
 
     /// Returns the start of the peer's current time; `None` if no bytes wait to be sent.

@@ -30,6 +30,10 @@ use super::{BoxError, Shared};
 const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
 const HTTP2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 
+/// Bytes of a response that HTTP/2 takes from its body before the peer has read the bytes before them. The rest of the last frame
+/// is in addition.
+const HTTP2_SEND_BUFFER: usize = 4 * 1024;
+
 /// How many streams the peer may reset before they are accepted, and how many may fail because of its errors. Beyond these
 /// numbers the connection is closed as a "rapid reset" attack.
 const HTTP2_PENDING_RESETS: usize = 20;
@@ -81,6 +85,7 @@ pub(super) fn protocols(shared: &Arc<Shared>) -> auto::Builder<Streams> {
         .max_header_list_size(http2_header_list)
         .initial_stream_window_size(HTTP2_STREAM_WINDOW)
         .initial_connection_window_size(HTTP2_CONNECTION_WINDOW)
+        .max_send_buf_size(HTTP2_SEND_BUFFER)
         .max_pending_accept_reset_streams(HTTP2_PENDING_RESETS)
         .max_local_error_reset_streams(HTTP2_ERRORS)
         .keep_alive_interval(http2_ping)

@@ -150,7 +150,7 @@ impl Listener {
         let clock = Clock::start();
         let shared = Shared {
             counts: Counts::new(clock),
-            slots: Slots::new(clock),
+            slots: Slots::new(clock, &self.limits),
             limits: self.limits,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),

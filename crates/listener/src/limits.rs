@@ -44,6 +44,12 @@ pub struct Limits {
     pub unread_per_address: usize,
     /// Maximum number of such responses in total, including those to exempt addresses. The default is 1,024.
     pub unread: usize,
+    /// Maximum number of bytes that such responses to one client network keep in memory, enforced in the same way. The default
+    /// is 2 MiB. Bytes that several responses share do not count.
+    pub unread_bytes_per_address: u64,
+    /// Maximum number of bytes in memory that wait to be sent, in total. The default is 24 MiB. It is enforced at once, however
+    /// short the wait. A single response may be larger.
+    pub unread_bytes: u64,
     /// Maximum number of running requests whose clients have disconnected. The default is 1,024. Further ones are dropped
     /// unfinished; otherwise a client could run any number of requests at once by resetting streams.
     pub detached: usize,
@@ -85,6 +91,8 @@ impl Default for Limits {
             response_bytes: 16 * 1024,
             unread_per_address: 64,
             unread: 1024,
+            unread_bytes_per_address: 2 * 1024 * 1024,
+            unread_bytes: 24 * 1024 * 1024,
             detached: 1024,
             http1_buffer: 64 * 1024,
             http2_streams: 16,

@@ -14,6 +14,8 @@ use super::activity::{InFlight, ResponseProgress};
 #[derive(Debug)]
 pub(super) struct CountedBytes {
     bytes: Bytes,
+    /// The bytes of memory that are freed with this value.
+    held: u64,
     progress: Arc<ResponseProgress>,
 }
 
@@ -37,6 +39,7 @@ impl Drop for CountedBytes {
         if self.bytes.has_remaining() {
             self.progress.discard_unsent(self.bytes.remaining() as u64);
         }
+        self.progress.activity().release(self.held);
     }
 }
 
@@ -90,8 +93,12 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
             frame.map(|frame| {
                 frame.map_data(|bytes| {
                     progress.add_unsent(bytes.len() as u64);
+                    // Static bytes, and those that others share, stay in memory anyway.
+                    let held = if bytes.is_unique() { bytes.len() as u64 } else { 0 };
+                    progress.activity().hold(held);
                     CountedBytes {
                         bytes,
+                        held,
                         progress: progress.clone(),
                     }
                 })

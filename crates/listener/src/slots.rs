@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::activity::{Activity, Command};
+use super::activity::{Activity, Command, Memory};
 use super::client_network::ClientNetwork;
 use super::clock::{Clock, micros};
 use super::counts::{Counts, Event};
@@ -42,7 +42,33 @@ struct SlotTable {
 pub(super) struct Slots {
     clock: Clock,
     numbers: AtomicU64,
+    memory: Arc<Memory>,
     table: Mutex<SlotTable>,
+}
+
+/// Responses that wait for their peers, and their bytes in memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unread {
+    responses: usize,
+    bytes: u64,
+}
+
+impl Unread {
+    const UNLIMITED: Self = Unread {
+        responses: usize::MAX,
+        bytes: u64::MAX,
+    };
+
+    fn plus(self, other: Self) -> Self {
+        Unread {
+            responses: self.responses + other.responses,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    fn exceeds(self, limit: Self) -> bool {
+        self.responses > limit.responses || self.bytes > limit.bytes
+    }
 }
 
 /// A guard of a connection's slot. Dropping it frees the slot.
@@ -61,10 +87,11 @@ impl Drop for Slot<'_> {
 }
 
 impl Slots {
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: Clock, limits: &Limits) -> Self {
         Slots {
             clock,
             numbers: AtomicU64::new(0),
+            memory: Memory::with_limit(limits.unread_bytes),
             table: Mutex::default(),
         }
     }
@@ -87,7 +114,7 @@ impl Slots {
             return None;
         }
         let number = self.numbers.fetch_add(1, Relaxed);
-        let activity = Arc::new(Activity::new(number, address, self.clock));
+        let activity = Arc::new(Activity::new(number, address, self.clock, self.memory.clone()));
         table.insert((self.clock.now(), number), activity.clone());
         counts.accepted();
         Some(activity)
@@ -121,37 +148,56 @@ impl Slots {
     pub async fn limit_unread(&self, limits: &Limits, counts: &Counts) {
         let mut tick = interval(UNREAD_AFTER);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let per_address = Unread {
+            responses: limits.unread_per_address,
+            bytes: limits.unread_bytes_per_address,
+        };
+        let total = Unread {
+            responses: limits.unread,
+            bytes: limits.unread_bytes,
+        };
+        let memory = Unread {
+            bytes: limits.unread_bytes,
+            ..Unread::UNLIMITED
+        };
         loop {
-            tick.tick().await;
-            self.close_unread(limits, counts);
+            tokio::select! {
+                _ = tick.tick() => self.close_unread(UNREAD_AFTER, per_address, total, counts),
+                () = self.memory.exceeded() => self.close_unread(Duration::ZERO, Unread::UNLIMITED, memory, counts),
+            }
         }
     }
 
-    /// Closes the connections whose responses have waited the longest, so that the others are within the limits.
-    fn close_unread(&self, limits: &Limits, counts: &Counts) {
-        let before = self.clock.now().saturating_sub(micros(UNREAD_AFTER));
-        let mut waiting: Vec<(u64, usize, Arc<Activity>)> = Vec::new();
+    /// Closes the connections whose responses have waited the longest, so that the responses of the others that have waited for
+    /// `time` are within the limits.
+    fn close_unread(&self, time: Duration, per_address: Unread, total: Unread, counts: &Counts) {
+        let before = self.clock.now().saturating_sub(micros(time));
+        let mut waiting: Vec<(u64, Unread, Arc<Activity>)> = Vec::new();
         for activity in self.lock().by_idle_time.values() {
-            if let Some((count, since)) = activity.unread_since(before) {
-                waiting.push((since, count, activity.clone()));
+            if let Some((responses, since)) = activity.unread_since(before) {
+                let bytes = activity.held();
+                waiting.push((since, Unread { responses, bytes }, activity.clone()));
             }
         }
         waiting.sort_unstable_by_key(|(since, ..)| Reverse(*since));
-        let (mut total, mut by_address) = (0, HashMap::new());
-        for (_, count, activity) in waiting {
-            let of_address = activity
-                .address
-                .map_or(0, |address| by_address.get(&address).copied().unwrap_or(0));
-            if total + count > limits.unread
-                || activity.address.is_some() && of_address + count > limits.unread_per_address
+        let mut of_all = Unread::default();
+        let mut by_address: HashMap<ClientNetwork, Unread> = HashMap::new();
+        for (_, own, activity) in waiting {
+            let of_address = activity.address.and_then(|address| by_address.get(&address).copied());
+            let of_address = of_address.unwrap_or_default().plus(own);
+            // A single response may be larger than all responses together may be otherwise.
+            let is_alone = of_all.responses == 0 && own.responses == 1;
+            if of_all.plus(own).exceeds(total) && !is_alone
+                || activity.address.is_some() && of_address.exceeds(per_address)
             {
-                activity.send(Command::Abort);
-                counts.record(Event::Unread);
+                if activity.send(Command::Abort) {
+                    counts.record(Event::Unread);
+                }
                 continue;
             }
-            total += count;
+            of_all = of_all.plus(own);
             if let Some(address) = activity.address {
-                by_address.insert(address, of_address + count);
+                by_address.insert(address, of_address);
             }
         }
     }
@@ -245,7 +291,8 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_is_evicted_and_a_busy_one_never_is() {
         let clock = Clock::start();
-        let (slots, counts, limits) = (Slots::new(clock), Counts::new(clock), limits(3, 3));
+        let limits = limits(3, 3);
+        let (slots, counts) = (Slots::new(clock, &limits), Counts::new(clock));
         let [busy, recent, idle] = std::array::from_fn(|_| slots.acquire(PEER, &limits, &counts).unwrap());
         let _request = busy.begin(false);
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -257,7 +304,8 @@ mod tests {
     #[test]
     fn a_new_connection_is_rejected_if_all_connections_are_busy() {
         let clock = Clock::start();
-        let (slots, counts, limits) = (Slots::new(clock), Counts::new(clock), limits(2, 2));
+        let limits = limits(2, 2);
+        let (slots, counts) = (Slots::new(clock, &limits), Counts::new(clock));
         let activities: Vec<_> = (0..2).map(|_| slots.acquire(PEER, &limits, &counts).unwrap()).collect();
         let _requests: Vec<_> = activities.iter().map(|activity| activity.begin(true)).collect();
         assert!(slots.acquire(OTHER, &limits, &counts).is_none());
@@ -267,7 +315,8 @@ mod tests {
     #[test]
     fn an_address_at_its_limit_evicts_only_its_own_connections() {
         let clock = Clock::start();
-        let (slots, counts, limits) = (Slots::new(clock), Counts::new(clock), limits(10, 2));
+        let limits = limits(10, 2);
+        let (slots, counts) = (Slots::new(clock, &limits), Counts::new(clock));
         let other = slots.acquire(OTHER, &limits, &counts).unwrap();
         let own: Vec<_> = (0..5).map(|_| slots.acquire(PEER, &limits, &counts).unwrap()).collect();
         assert!(!is_evicted(&other));
@@ -277,7 +326,8 @@ mod tests {
     #[test]
     fn evicted_connections_count_until_they_are_closed_and_leave_nothing_behind() {
         let clock = Clock::start();
-        let (slots, counts, limits) = (Slots::new(clock), Counts::new(clock), limits(1, 1));
+        let limits = limits(1, 1);
+        let (slots, counts) = (Slots::new(clock, &limits), Counts::new(clock));
         let activities: Vec<_> = (0..=MAX_EVICTED)
             .map(|_| slots.acquire(PEER, &limits, &counts).unwrap())
             .collect();

@@ -16,6 +16,10 @@ use crate::statement;
 /// maintenance forever.
 const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(45);
 
+/// After which time a start that waits for partitions logs this, and how often it repeats it.
+const WAITING_LOGGED_AFTER: Duration = Duration::from_secs(1);
+const WAITING_LOGGED_EVERY: Duration = Duration::from_secs(5);
+
 statement! {
     /// The tables with the name of a partition, the digits in the name, and whether the table is attached.
     PARTITIONS = "\
@@ -195,9 +199,21 @@ impl Partitioned {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         };
-        tokio::time::timeout(MAINTENANCE_TIMEOUT, created)
-            .await
-            .unwrap_or(Err(DbError::TimedOut))
+        let logged = async {
+            let mut pause = WAITING_LOGGED_AFTER;
+            loop {
+                tokio::time::sleep(pause).await;
+                tracing::warn!(
+                    table = self.table,
+                    "waiting for the partitions; another session holds a lock on the table, or another replica is creating them"
+                );
+                pause = WAITING_LOGGED_EVERY;
+            }
+        };
+        tokio::select! {
+            created = tokio::time::timeout(MAINTENANCE_TIMEOUT, created) => created.unwrap_or(Err(DbError::TimedOut)),
+            never = logged => never,
+        }
     }
 
     /// Maintains the partitions forever, once per `interval`.

@@ -17,7 +17,7 @@ use object_store::{
     signer::{Method, Signer},
 };
 use thiserror::Error;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 mod body;
 mod key;
@@ -36,10 +36,14 @@ use partner_api_store::secrets::Derived;
 pub const LINK_LIFETIME: Duration = Duration::from_secs(900);
 
 /// The number of bytes of a file that are read first. They are in memory before the client reads anything.
-const FIRST_PART: u64 = 8 * 1024;
+const FIRST_PART: u64 = 4 * 1024;
 
-/// The number of bytes of a file that are read at a time after that.
+/// The number of bytes of a file that are read at a time after that, or [`FIRST_PART`] while [`MAX_PARTS`] are in memory.
 const PART: u64 = 32 * 1024;
+
+/// The maximum number of parts of more than [`FIRST_PART`] bytes that are in memory at a time: 4 MiB. Clients that do not read
+/// their responses therefore only slow down the reads of others.
+const MAX_PARTS: usize = 128;
 
 /// The maximum number of files that are open for reading at a time. Each is open for one part, so others wait only briefly.
 const MAX_OPEN_FILES: usize = 64;
@@ -125,12 +129,25 @@ enum Backend {
         store: LocalFileSystem,
         links: LinkSigner,
         open_files: Semaphore,
+        parts: Arc<Semaphore>,
     },
     // `signer` differs from `store` if partners reach the S3 service under another URL.
     S3 {
         store: AmazonS3,
         signer: AmazonS3,
     },
+}
+
+/// A part of a file, with its place in memory.
+struct Part {
+    bytes: Bytes,
+    _place: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// The object storage; cheap to clone.
@@ -166,6 +183,7 @@ impl Storage {
             store,
             links: LinkSigner::new(public_url, link_key),
             open_files: Semaphore::new(MAX_OPEN_FILES),
+            parts: Arc::new(Semaphore::new(MAX_PARTS)),
         })))
     }
 
@@ -295,12 +313,14 @@ impl Storage {
         range: Range<u64>,
         e_tag: Option<String>,
     ) -> BoxStream<'static, Result<Bytes, StorageError>> {
-        let parts = stream::try_unfold((range, FIRST_PART), move |(rest, size)| {
+        let parts = stream::try_unfold((range, false), move |(rest, is_later)| {
             let (storage, path, if_match) = (self.clone(), path.clone(), e_tag.clone());
             async move {
                 if rest.is_empty() {
                     return Ok(None);
                 }
+                let place = if is_later { storage.place_for_part() } else { None };
+                let size = if place.is_some() { PART } else { FIRST_PART };
                 let end = rest.end.min(rest.start + size);
                 let options = GetOptions {
                     range: Some(GetRange::Bounded(rest.start..end)),
@@ -309,10 +329,25 @@ impl Storage {
                 };
                 let _permit = storage.permit_open_file().await;
                 let part = storage.store().get_opts(&path, options).await?.bytes().await?;
-                Ok(Some((part, (end..rest.end, PART))))
+                let part = match place {
+                    Some(place) => Bytes::from_owner(Part {
+                        bytes: part,
+                        _place: place,
+                    }),
+                    None => part,
+                };
+                Ok(Some((part, (end..rest.end, true))))
             }
         });
         parts.boxed()
+    }
+
+    /// Returns a place in memory for a part, if one is free.
+    fn place_for_part(&self) -> Option<OwnedSemaphorePermit> {
+        match &*self.0 {
+            Backend::Folder { parts, .. } => parts.clone().try_acquire_owned().ok(),
+            Backend::S3 { .. } => None,
+        }
     }
 
     /// Waits until another file may be opened. Objects in S3 need no permit.

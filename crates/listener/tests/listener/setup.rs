@@ -33,6 +33,8 @@ pub fn quick() -> Limits {
         stalled_response: Duration::from_millis(800),
         linger: Duration::from_secs(2),
         linger_pause: Duration::from_secs(1),
+        // The tests of timeouts have responses of 64 MiB.
+        unread_bytes: u64::MAX,
         ..Limits::default()
     }
 }
@@ -76,6 +78,8 @@ fn start_with(limits: Limits, tls: Option<Tls>) -> Served {
     Served { running, hanging }
 }
 
+static MEGABYTE: [u8; 1024 * 1024] = [b'x'; 1024 * 1024];
+
 async fn handle(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Response<Body> {
     match request.uri().path() {
         "/hello" => Response::new(Body::from("hello")),
@@ -96,6 +100,7 @@ async fn handle(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Respons
         }
         "/big" => Response::new(Body::from(vec![b'x'; 64 * 1024 * 1024])),
         "/megabyte" => Response::new(Body::from(vec![b'x'; 1024 * 1024])),
+        "/shared" => Response::new(Body::from(Bytes::from_static(&MEGABYTE))),
         "/panic" => panic!("requested by the test"),
         "/drop" => {
             let mut dropped = Response::new(Body::from("never sent"));

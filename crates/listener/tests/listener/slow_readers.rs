@@ -97,6 +97,10 @@ async fn a_slow_peer_that_reads_enough_gets_the_whole_response() {
 
 /// Opens an HTTP/2 connection whose peer asks `count` times and reads nothing but the heads of the responses.
 async fn unread(served: &Served, from: u8, count: usize) -> tokio::task::JoinHandle<()> {
+    unread_of(served, from, count, "/hello").await
+}
+
+async fn unread_of(served: &Served, from: u8, count: usize, path: &'static str) -> tokio::task::JoinHandle<()> {
     let (client, connection) = h2::client::Builder::new()
         .initial_window_size(0)
         .handshake::<_, bytes::Bytes>(served.connect_from(from).await)
@@ -107,7 +111,7 @@ async fn unread(served: &Served, from: u8, count: usize) -> tokio::task::JoinHan
         let reading = async {
             let mut responses = Vec::new();
             for _ in 0..count {
-                let (response, _) = client.send_request(get("/hello"), true).unwrap();
+                let (response, _) = client.send_request(get(path), true).unwrap();
                 responses.push(response.await.unwrap());
             }
             std::future::pending::<()>().await;
@@ -152,4 +156,44 @@ async fn all_addresses_together_have_a_limit_of_unread_responses() {
     served.responds_to_others().await;
     assert_eq!(served.running.metrics().unread, 1);
     assert!(younger.iter().all(|connection| !connection.is_finished()));
+}
+
+/// REQ-13
+#[tokio::test]
+async fn the_memory_of_responses_that_wait_is_limited_and_shared_bytes_do_not_count() {
+    let served = start(Limits {
+        unread_bytes: 4 * 1024 * 1024,
+        exempt: vec!["127.0.0.0/8".parse().unwrap()],
+        ..Limits::default()
+    });
+    let shared = unread_of(&served, 96, 8, "/shared").await;
+    served.until(|metrics| metrics.connections == 1).await;
+    let mut own = Vec::new();
+    for connections in 2..=7 {
+        own.push(unread_of(&served, 97, 1, "/megabyte").await);
+        served.until(|metrics| metrics.accepted == connections).await;
+    }
+    for oldest in own.drain(..2) {
+        soon(oldest).await.unwrap();
+    }
+    served.responds_to_others().await;
+    assert_eq!(served.running.metrics().unread, 2);
+    assert!(!shared.is_finished() && own.iter().all(|connection| !connection.is_finished()));
+}
+
+/// REQ-13
+#[tokio::test]
+async fn an_address_has_a_limit_of_memory_for_responses_that_wait() {
+    let served = start(Limits {
+        unread_bytes_per_address: 3 * 1024 * 1024,
+        ..Limits::default()
+    });
+    let other = unread_of(&served, 98, 3, "/megabyte").await;
+    let oldest = unread_of(&served, 97, 2, "/megabyte").await;
+    served.until(|metrics| metrics.connections == 2).await;
+    let younger = unread_of(&served, 97, 2, "/megabyte").await;
+    soon(oldest).await.unwrap();
+    served.responds_to_others().await;
+    assert_eq!(served.running.metrics().unread, 1);
+    assert!(!other.is_finished() && !younger.is_finished());
 }
