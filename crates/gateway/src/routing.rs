@@ -1,6 +1,6 @@
 //! Lookup of the operation for a method and a raw path.
 
-use codegen_runtime::path::variables;
+use codegen_runtime::param::variables;
 use http::Method;
 
 use crate::{ApiError, Contract, Outcome};
