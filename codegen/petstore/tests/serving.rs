@@ -13,7 +13,10 @@ fn schema_of_errors() -> serde_json::Value {
     let generator = schemars::r#gen::SchemaSettings::openapi3().into_generator();
     let root = generator.into_root_schema_for::<Error>();
     let mut schema = serde_json::to_value(root).expect("a schema is JSON");
-    schema["components"]["schemas"] = schema["definitions"].take();
+    let members = schema.as_object_mut().expect("a schema is an object");
+    if let Some(definitions) = members.remove("definitions") {
+        schema["components"]["schemas"] = definitions;
+    }
     schema
 }
 

@@ -8,6 +8,7 @@ use partner_api::request_log::Reason;
 use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::{ALPHA, Request, Service, cluster};
 
+use partner_api_tests::log::logging;
 use partner_api_tests::measurements::{MEASUREMENTS, package};
 use partner_api_tests::request_log::Log;
 
@@ -105,7 +106,7 @@ async fn nonce_partitions_are_created_an_hour_ahead_and_dropped_when_unused() {
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
 }
 
-/// While another replica is creating the current partitions, a starting replica waits.
+/// While another replica is creating the current partitions, a starting replica waits, and says so.
 #[tokio::test]
 async fn a_replica_serves_nothing_before_the_nonce_partitions_exist() {
     let service = Service::start().await;
@@ -118,6 +119,7 @@ async fn a_replica_serves_nothing_before_the_nonce_partitions_exist() {
     other.execute(lock, &[&PARTITIONS.lock]).await.unwrap();
     let now = bucket(&service).await;
     let is_made = AtomicBool::new(false);
+    let (log, _logging) = logging("partner_api_store=warn");
     let other_replica = async {
         // By then the starting replica has found the lock taken and retries.
         service
@@ -127,6 +129,9 @@ async fn a_replica_serves_nothing_before_the_nonce_partitions_exist() {
                                AND query ~ 'AS is_attached' AND state = 'idle'";
                 service.db.query_one(looks, &[]).await.unwrap().get(0)
             })
+            .await;
+        service
+            .eventually(async || log.text().contains("waiting for the partitions"))
             .await;
         for bucket in now..=now + 2 {
             create_partition(&service, bucket).await;

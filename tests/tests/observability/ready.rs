@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use partner_api_gateway::TrustedProxies;
 use partner_api_tests::service::internal;
 use partner_api_tests::{ALPHA, Options, Request, Service, cluster};
 use serde_json::Value;
@@ -86,6 +87,40 @@ async fn probes_get_responses_while_the_inspectors_listener_is_full() {
         for path in ["/live", "/ready", "/metrics"] {
             assert_eq!(service.internal(path).await.0, 200, "{path}");
         }
+    }
+}
+
+/// REQ-13, OPS-6
+#[tokio::test]
+async fn trusted_proxies_are_exempt_from_the_limit_per_address_of_every_listener() {
+    let service = Service::start_with(Options {
+        trusted_proxies: TrustedProxies(vec!["127.0.0.0/8".parse().unwrap()]),
+        ..Options::default()
+    })
+    .await;
+    // One more than an address may have that is not exempt.
+    for (address, connections) in [
+        (service.internal_address(), 17),
+        (service.inspectors_address(), 257),
+        (service.address(ORGANIZATIONS), 513),
+    ] {
+        let mut open = Vec::new();
+        for _ in 0..connections {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream
+                .write_all(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+                .await
+                .unwrap();
+            assert_ne!(stream.read(&mut [0; 16 * 1024]).await.unwrap(), 0);
+            open.push(stream);
+        }
+        // It has been idle the longest, so it would have been closed.
+        let oldest = &mut open[0];
+        oldest
+            .write_all(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+            .await
+            .unwrap();
+        assert_ne!(oldest.read(&mut [0; 16]).await.unwrap(), 0, "{address}");
     }
 }
 
