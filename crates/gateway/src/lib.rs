@@ -67,7 +67,7 @@ where
     // Log lines during the request contain the request ID.
     let span = tracing::info_span!("request", %request_id);
     // Boxed here and in `run_steps`, because a future is about twice as large as one that it takes by value. Otherwise each request
-    // that waits would occupy 80 KB.
+    // that waits would occupy 80 KB in a debug build.
     let outcome = response::or_internal_error(Box::pin(run_steps(contract, arrived)), &info)
         .instrument(span)
         .await;

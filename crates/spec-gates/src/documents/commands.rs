@@ -15,8 +15,9 @@ static NPM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[\s;&|(])npm run(?
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^([a-z_]+)\(\) *\{"));
 
 /// Cargo's own commands, and those of the tools that `script/setup` installs.
-const CARGO_COMMANDS: [&str; 12] = [
-    "build", "check", "clippy", "deny", "doc", "fmt", "install", "machete", "nextest", "publish", "run", "test",
+const CARGO_COMMANDS: [&str; 13] = [
+    "build", "check", "clippy", "deny", "doc", "fmt", "install", "machete", "mutants", "nextest", "publish", "run",
+    "test",
 ];
 
 /// Returns a message for each command in the documents' code that does not exist.
