@@ -135,8 +135,8 @@ pub mod types {
 `internal_error` and `service_unavailable`. Handle an unknown code by the response's status.
 */
         pub code: ::std::string::String,
-        /**All invalid fields of the body or of the query: at most 20, of which the first is `field`. Absent if `field`
-is absent.
+        /**All invalid fields of the body or of the query: at most 20, of which the first is `field`. For a body of more
+than 64 KiB, only the first. Absent if `field` is absent.
 */
         #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub details: ::std::vec::Vec<InvalidField>,
@@ -5105,9 +5105,9 @@ without it receives 403 `scope_required`.
 true and the measurement's current state, and nothing is recorded twice. After a 503 or a broken connection, the
 outcome is unknown: retry. Without an `external_id`, every accepted request creates a new record.
 
-An `external_id` belongs to the partner, not to a key, and is remembered forever. A request that is rejected
-with 4xx does not use it up. Of two simultaneous requests with the same `external_id`, one returns 201, and the
-other waits for it and returns 200.
+An `external_id` belongs to the partner, not to a key, and is remembered until the data of its vehicle is
+erased. A request that is rejected with 4xx does not use it up. Of two simultaneous requests with the same
+`external_id`, one returns 201, and the other waits for it and returns 200.
 
 **State.** No operation reads a measurement. To learn later whether a pending measurement was applied, send the
 same package again with its `external_id`: the response has the current `status`, `applied_points` and

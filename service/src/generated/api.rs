@@ -196,9 +196,9 @@ pub trait Api {
     /// true and the measurement's current state, and nothing is recorded twice. After a 503 or a broken connection, the
     /// outcome is unknown: retry. Without an `external_id`, every accepted request creates a new record.
     ///
-    /// An `external_id` belongs to the partner, not to a key, and is remembered forever. A request that is rejected
-    /// with 4xx does not use it up. Of two simultaneous requests with the same `external_id`, one returns 201, and the
-    /// other waits for it and returns 200.
+    /// An `external_id` belongs to the partner, not to a key, and is remembered until the data of its vehicle is
+    /// erased. A request that is rejected with 4xx does not use it up. Of two simultaneous requests with the same
+    /// `external_id`, one returns 201, and the other waits for it and returns 200.
     ///
     /// **State.** No operation reads a measurement. To learn later whether a pending measurement was applied, send the
     /// same package again with its `external_id`: the response has the current `status`, `applied_points` and

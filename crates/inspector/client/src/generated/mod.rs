@@ -641,7 +641,8 @@ It is required if they do not.
         /**The error code, for programs. Treat an unknown code according to the status of the response.
 */
         pub code: ::std::string::String,
-        /**All invalid fields of the body or of the query, at most 20. The first one is `field`. Absent if `field` is absent.
+        /**All invalid fields of the body or of the query, at most 20. The first one is `field`. For a body of more than 64 KiB, only the
+first. Absent if `field` is absent.
 */
         #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
         pub details: ::std::vec::Vec<InvalidField>,
