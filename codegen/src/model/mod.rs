@@ -191,7 +191,7 @@ pub type RequestIdStep<'a> = (&'a Ident, &'a Type, bool, &'a str);
 /// An ID in the form of Dropshot's.
 const EXAMPLE_ID: &str = "0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c";
 
-/// What a server knows about every error.
+/// The data that a server has about every error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorMember {
     /// The message for people.
@@ -204,7 +204,7 @@ pub enum ErrorMember {
     RequestId,
 }
 
-/// What a member of an error body contains, by its name.
+/// The content of a member of an error body, by its name.
 pub fn error_member(name: &str) -> Option<ErrorMember> {
     let name: String = name.chars().filter(|it| it.is_ascii_alphanumeric()).collect();
     let name = name.to_lowercase();

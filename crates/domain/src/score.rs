@@ -1,4 +1,4 @@
-//! What was inspected of a report, and its score: 100 points minus deductions for its defects (INS-8, INS-13).
+//! The inspected part of a report, and its score: 100 points minus deductions for its defects (INS-8, INS-13).
 
 /// The lowest possible score.
 pub const MIN_SCORE: i32 = 30;

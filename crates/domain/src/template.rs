@@ -1,4 +1,4 @@
-//! What a form's template determines: the statuses of its points, and the kinds of its photos.
+//! The lists of a form's template: the statuses of its points, and the kinds of its photos.
 
 use serde::{Deserialize, Serialize};
 

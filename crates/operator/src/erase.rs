@@ -114,7 +114,7 @@ pub struct ReportsArgs {
     dry_run: bool,
 }
 
-/// What an erasure removes.
+/// The data that an erasure removes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Erased {
     /// Reports with everything that belongs to them.

@@ -41,7 +41,7 @@ pub struct PurgeArgs {
     pub connect: Connect,
 }
 
-/// What was or would be deleted.
+/// The data that was or would be deleted.
 #[derive(Debug, Serialize)]
 struct Purged {
     at: chrono::DateTime<Utc>,

@@ -166,7 +166,7 @@ macro_rules! filtered {
     };
 }
 
-/// What an operator filters requests by, as in the index `request_log_by_outcome`.
+/// The columns that operators filter requests by, as in the index `request_log_by_outcome`.
 macro_rules! outcome {
     () => {
         "request_outcome(operation, status, code, reason) COLLATE \"C\""

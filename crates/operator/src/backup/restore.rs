@@ -31,7 +31,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND n.nspname <> 'information_
 ORDER BY c.relname LIMIT 1";
     /// The statement that creates a database without what an administrator may have added to template1.
     CREATE = "SELECT format('CREATE DATABASE %I TEMPLATE template0', $1::text) AS sql";
-    /// What was restored.
+    /// The restored content.
     RESTORED = "SELECT (SELECT count(*) FROM inspections) AS reports, (SELECT count(*) FROM measurements) AS measurements";
 }
 

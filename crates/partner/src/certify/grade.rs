@@ -50,7 +50,7 @@ pub(super) struct Received {
     pub(super) body: Value,
 }
 
-/// What the program reported about a step: its exit code and its output, or what the user typed.
+/// The program's report about a step: its exit code and its output, or the text that the user typed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
     /// `None` if the program was not started by a command.
@@ -575,7 +575,7 @@ mod tests {
             assert!(!passes(Some(0), text), "{text}");
             assert!(passes(Some(1), text), "{text}");
         }
-        // What the user typed.
+        // The text that the user typed.
         assert!(passes(None, "SLIP_REAR"));
         assert!(!passes(None, "SLIP_FRONT"));
     }

@@ -62,7 +62,7 @@ pub(super) struct Script {
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
     pub(super) name: String,
-    /// What the program does.
+    /// The program's action.
     #[serde(default)]
     pub(super) task: Task,
     /// The `Prefer` header that is added to each attempt in turn. Further attempts get the sandbox's own response.
@@ -73,7 +73,7 @@ pub(super) struct Step {
     pub(super) id_is_taken: bool,
 }
 
-/// What the program does in a step.
+/// The program's action in a step.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Task {

@@ -153,7 +153,7 @@ const FIXED: &[&str] = &[
     "statuses",
     // The panel in the page's drawing of the car.
     "place",
-    // Who may publish.
+    // The inspectors who may publish.
     "needs_review",
 ];
 

@@ -50,13 +50,13 @@ struct Nonce {
     accepted: usize,
 }
 
-/// What was sent and received.
+/// The requests and their responses.
 pub struct History {
     pub seed: u64,
     pub replicas: Vec<watch::Receiver<Addresses>>,
     /// Whether inspectors may have to sign in again.
     pub sessions_may_end: bool,
-    /// What inspectors wrote.
+    /// The writes of inspectors.
     pub notes: Sent,
     pub captions: Sent,
     packages: Mutex<BTreeMap<String, Package>>,

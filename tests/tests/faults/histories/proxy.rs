@@ -31,7 +31,7 @@ pub enum Place {
     After,
 }
 
-/// What happens to the connection.
+/// A fault of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     /// It is closed.
@@ -49,7 +49,7 @@ pub struct Trap {
     pub statement: &'static str,
     /// Where the fault strikes.
     pub place: Place,
-    /// What happens then.
+    /// The fault that happens then.
     pub action: Action,
 }
 
@@ -161,7 +161,7 @@ struct Withheld {
     action: Action,
 }
 
-/// What the two directions of a connection share.
+/// The shared state of a connection's two directions.
 struct Connection<'s> {
     shared: &'s Shared,
     withheld: Mutex<Option<Withheld>>,

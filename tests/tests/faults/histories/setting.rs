@@ -1,4 +1,4 @@
-//! What the histories of a kind share: a PostgreSQL cluster, a small disk, an object store, and a wrong clock.
+//! The shared setting of the histories of a kind: a PostgreSQL cluster, a small disk, an object store, and a wrong clock.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use super::super::durable_cluster::DurableCluster;
 use super::Kind;
 
-/// What the histories of a kind share.
+/// The shared setting of the histories of a kind.
 pub struct Setting {
     // In this order: the server stops before its files are removed.
     pub cluster: Option<DurableCluster>,

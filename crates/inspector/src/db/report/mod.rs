@@ -330,7 +330,7 @@ impl Point {
 }
 
 impl Report {
-    /// What was inspected, and the score that a publication would give.
+    /// The inspected part, and the score that a publication would give.
     pub fn assessment(&self) -> Assessment {
         let mut assessment = Assessment::default();
         for point in self.forms.iter().flat_map(|form| &form.points) {
