@@ -9,8 +9,8 @@ use partner_api_store::connection::Connection;
 use tokio::sync::Semaphore;
 
 use crate::caller::Caller;
+use crate::cookie_lookups::CookieLookups;
 use crate::db::Connections;
-use crate::gateway::Strangers;
 use crate::watch::Watch;
 
 /// The maximum number of photos that are decoded at a time. Each one needs up to about 200 MB.
@@ -26,7 +26,7 @@ struct Shared {
     cursors: CursorCodec,
     decoding: Arc<Semaphore>,
     watch: Watch,
-    strangers: Strangers,
+    cookie_lookups: CookieLookups,
 }
 
 impl Context {
@@ -37,7 +37,7 @@ impl Context {
             cursors: CursorCodec::new(service.cursor_key.signing(), service.cursor_key.other()),
             decoding: Arc::new(Semaphore::new(MAX_DECODING)),
             watch: Watch::new(connections.clone()),
-            strangers: Strangers::default(),
+            cookie_lookups: CookieLookups::default(),
             service,
             connections,
         }))
@@ -72,8 +72,8 @@ impl Context {
     }
 
     /// Limits the lookups of unknown session cookies.
-    pub(crate) fn strangers(&self) -> &Strangers {
-        &self.0.strangers
+    pub(crate) fn cookie_lookups(&self) -> &CookieLookups {
+        &self.0.cookie_lookups
     }
 
     /// The source of event streams.

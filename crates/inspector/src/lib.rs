@@ -6,6 +6,7 @@
 
 pub mod caller;
 pub mod context;
+mod cookie_lookups;
 pub mod db;
 pub mod endpoints;
 pub mod error;

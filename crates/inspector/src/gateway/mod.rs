@@ -29,7 +29,6 @@ use partner_api_store::deadline::Deadline;
 use uuid::Uuid;
 
 pub use crate::caller::Caller;
-pub(crate) use session::Strangers;
 
 use crate::caller::Inspector;
 use crate::context::Context;

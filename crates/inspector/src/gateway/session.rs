@@ -1,14 +1,9 @@
 //! Checks the session cookie, the CSRF token and the origin of a request.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
-
 use http::request::Parts;
 use http::{HeaderMap, header};
-use partner_api_store::DbError;
 use partner_api_store::deadline::Deadline;
 use subtle::ConstantTimeEq;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
 use crate::caller::{Cookie, Inspector};
@@ -47,11 +42,11 @@ pub(super) async fn inspector(
     let sent = single(headers, CSRF_HEADER).unwrap_or_default();
     let is_own = bool::from(sent.as_bytes().ct_eq(cookie.csrf_token().as_bytes()));
     let digest = cookie.digest();
-    let _place = context.strangers().place(&digest, deadline).await?;
+    let _permit = context.cookie_lookups().permit(&digest, deadline).await?;
     let client = context.connections().take(deadline).await?;
     // Background reads of the page carry no token, so they do not keep the session alive (INS-4).
     let session = sessions::find(&client, &digest, is_own).await?;
-    context.strangers().learn(digest, session.is_some());
+    context.cookie_lookups().learn(digest, session.is_some());
     let inspector = Inspector::of(session.ok_or_else(error::signed_out)?, cookie);
     if asks_for("CsrfToken") && !is_own {
         return Err(forged(
@@ -59,64 +54,6 @@ pub(super) async fn inspector(
         ));
     }
     Ok(Some(inspector))
-}
-
-/// The number of unknown cookies that are looked up at a time, out of the inspectors' share of connections.
-const STRANGERS: usize = 2;
-
-/// The maximum number of cookies that are remembered, about 0.5 MB. If they are exceeded, all are forgotten.
-const MAX_KNOWN: usize = 10_000;
-
-/// Limits the lookups of cookies whose session this replica has not found before. Anyone can make up cookies, and each one is
-/// looked up, because only the database knows the sessions of other replicas. Without this limit they would take the connections of
-/// the inspectors.
-pub(crate) struct Strangers {
-    places: Semaphore,
-    known: Mutex<HashSet<[u8; 32]>>,
-}
-
-impl Default for Strangers {
-    fn default() -> Self {
-        Strangers {
-            places: Semaphore::new(STRANGERS),
-            known: Mutex::default(),
-        }
-    }
-}
-
-impl Strangers {
-    /// Waits for a place to look up a cookie's digest. A known one needs none.
-    ///
-    /// # Errors
-    /// No place was free before the deadline.
-    async fn place(&self, digest: &[u8; 32], deadline: Deadline) -> Result<Option<SemaphorePermit<'_>>, DbError> {
-        if self
-            .known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(digest)
-        {
-            return Ok(None);
-        }
-        match deadline.within(self.places.acquire()).await {
-            Some(Ok(place)) => Ok(Some(place)),
-            // The semaphore is never closed.
-            Some(Err(_)) | None => Err(DbError::TimedOut),
-        }
-    }
-
-    /// Remembers whether a cookie's digest has a session.
-    pub fn learn(&self, digest: [u8; 32], has_session: bool) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if !has_session {
-            known.remove(&digest);
-        } else if !known.contains(&digest) {
-            if known.len() >= MAX_KNOWN {
-                known.clear();
-            }
-            known.insert(digest);
-        }
-    }
 }
 
 /// Rejects a browser's request from another origin. Other clients send no `Origin`.
@@ -167,28 +104,9 @@ fn forged(message: &str) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt;
     use http::Request;
 
     use super::*;
-
-    /// INS-4
-    #[tokio::test]
-    async fn while_made_up_cookies_wait_an_inspector_is_looked_up_at_once() {
-        let strangers = Strangers::default();
-        let (inspector, made_up) = ([1; 32], [2; 32]);
-        strangers.learn(inspector, true);
-        let place = |digest| strangers.place(digest, Deadline::begin()).now_or_never();
-        let first: Vec<_> = (0..STRANGERS).map(|_| place(&made_up)).collect();
-        assert!(first.iter().all(|place| matches!(place, Some(Ok(Some(_))))));
-        assert!(place(&made_up).is_none());
-        assert!(matches!(place(&inspector), Some(Ok(None))));
-        // A session that has ended is unknown, and so is one among too many.
-        strangers.learn(inspector, false);
-        assert!(place(&inspector).is_none());
-        drop(first);
-        assert!(matches!(place(&made_up), Some(Ok(Some(_)))));
-    }
 
     /// INS-11
     #[test]

@@ -364,6 +364,7 @@ async fn each_command_of_the_runbook_and_of_an_upgrade_works() {
     let client = cluster::connect(&deployment.config).await;
     let code = Regex::new("(?m)`([^`]+)`|^    ( *[^ |].*)$").unwrap();
     let sql = Regex::new("^(SELECT|SHOW|VACUUM) ").unwrap();
+    let url = Regex::new("'postgresql:[^']*'").unwrap();
     let (mut ran, mut unknown) = (0, Vec::new());
     for page in ["docs/runbook.md", "docs/upgrading.md"] {
         let text = fs::read_to_string(root.join(page)).unwrap();
@@ -382,9 +383,7 @@ async fn each_command_of_the_runbook_and_of_an_upgrade_works() {
                     .replace("NAME", &restored)
                     .replace("backup create FILE", "backup create SECOND")
                     .replace("URL", "\"$PARTNER_API_DATABASE_URL\"");
-                let line = Regex::new("'postgresql:[^']*'")
-                    .unwrap()
-                    .replace(&line, "\"$$PARTNER_API_DATABASE_URL\"");
+                let line = url.replace(&line, "\"$$PARTNER_API_DATABASE_URL\"");
                 let done = deployment.shell(&line);
                 // The doctor reports that the tests' cluster does not flush its disk.
                 let expected = i32::from(line == "partner-api doctor");

@@ -38,7 +38,7 @@ pub async fn handle(context: &Context, caller: &Caller, body: SignIn) -> Result<
             "the token is unknown or revoked; check the spelling, or ask the operator for a new one",
         ));
     }
-    context.strangers().learn(cookie.digest(), true);
+    context.cookie_lookups().learn(cookie.digest(), true);
     attempts::undo(&client, caller.address()).await?;
     let session = sessions::find(&client, &cookie.digest(), false).await?;
     let inspector = Inspector::of(session.ok_or_else(error::signed_out)?, cookie);
