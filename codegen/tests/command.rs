@@ -249,7 +249,7 @@ fn rejections_are_printed_as_json_with_their_ranges() {
         "pointer": "#/components/schemas/Other/not",
         "reason": "`not` is supported only as `not: {}`; declare a `type` instead",
     });
-    assert_eq!(lines, [expected.clone()]);
+    assert_eq!(lines, std::slice::from_ref(&expected));
     // Operations that are left out are reported in the same form.
     let output = run(&["--spec", &rejected, "--json", "--skip-unsupported"]);
     let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

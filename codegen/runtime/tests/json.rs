@@ -310,13 +310,13 @@ fn all_errors_in_a_body_are_reported_at_once() {
 #[test]
 fn only_the_first_error_of_a_large_document_is_reported() {
     let filled = |size: usize| format!(r#"{{"inner":{{"a":"x","shortText":""}}{}}}"#, " ".repeat(size));
-    assert_eq!(errors(&filled(0)).len(), 2);
+    assert_eq!(errors(filled(0)).len(), 2);
     let first = "/inner/a → inner.a: must be a whole number, is a string";
-    assert_eq!(errors(&filled(json::MAX_DIAGNOSED)), [first]);
+    assert_eq!(errors(filled(json::MAX_DIAGNOSED)), [first]);
     // Text after the first error is not read.
     let broken = format!("{}]", filled(json::MAX_DIAGNOSED));
     assert_eq!(errors(&broken), [first]);
-    let unclosed = errors(&format!("{{\"inner\":{{\"a\":1}}{}", " ".repeat(json::MAX_DIAGNOSED)));
+    let unclosed = errors(format!("{{\"inner\":{{\"a\":1}}{}", " ".repeat(json::MAX_DIAGNOSED)));
     assert!(
         unclosed.len() == 1 && unclosed[0].contains("(line 1, column "),
         "{unclosed:?}"

@@ -138,7 +138,11 @@ class Service:
         return keys
 
     def inspector(self):
-        """Creates an inspector of the branch, and returns the token."""
+        """Creates an inspector of the branch, and a form for the reports, and returns the token."""
+        template = {"code": "BODY", "name": "Body", "score_category": "BODY", "points": [{"code": "HOOD", "name": "Hood"}]}
+        with open(os.path.join(self.folder, "templates.yaml"), "w", encoding="utf-8") as file:
+            json.dump([template], file)
+        self.operate("template", "import", "edge", "templates.yaml")
         return self.operate("inspector", "create", "I\u015f\u0131k Usta", "--branch", "E1")["result"]["token"]
 
     def wait_for_keys(self, keys):
