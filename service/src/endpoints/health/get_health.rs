@@ -2,9 +2,9 @@
 
 use chrono::SubsecRound;
 
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::GetHealthResponse;
 use crate::generated::types::{Environment, Health};
 

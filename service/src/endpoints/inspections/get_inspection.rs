@@ -4,9 +4,9 @@ use partner_api_domain::id;
 use partner_api_store::inspections::{self, Detail};
 
 use super::{not_found, tag, vehicle};
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::GetInspectionResponse;
 use crate::generated::types::{
     BranchRef, GetInspectionHeaders, GetInspectionPath, Inspection, Links, OrganizationRef, Package, Pricing, Snapshot,

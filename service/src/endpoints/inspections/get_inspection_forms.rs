@@ -5,9 +5,9 @@ use partner_api_domain::privacy::PiiMode;
 use partner_api_store::forms;
 
 use super::{not_found, tag};
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::GetInspectionFormsResponse;
 use crate::generated::types::{Form, FormPoint, GetInspectionFormsHeaders, GetInspectionFormsPath, InspectionForms};
 

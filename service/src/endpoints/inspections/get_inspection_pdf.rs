@@ -9,9 +9,9 @@ use partner_api_store::inspections::{self, Pdf, PdfLookup};
 use partner_api_store::renderings;
 
 use super::{not_found, storage_failed};
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::errors::ErrorCode;
 use crate::generated::responses::GetInspectionPdfResponse;
 use crate::generated::types::{GetInspectionPdfHeaders, GetInspectionPdfPath};

@@ -5,9 +5,9 @@ use partner_api_domain::privacy::PiiMode;
 use partner_api_store::photos;
 
 use super::{not_found, storage_failed};
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::GetInspectionPhotosResponse;
 use crate::generated::types::{GetInspectionPhotosPath, InspectionPhotos, Photo};
 use crate::storage::{LINK_LIFETIME, PresignedUrl};

@@ -11,9 +11,9 @@ use partner_api_domain::id;
 use partner_api_store::inspections::{self, ListFilter, ListItem, ListPage};
 
 use super::vehicle;
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::ListInspectionsResponse;
 use crate::generated::types::{InspectionList, InspectionListItem, ListInspectionsQuery, Page};
 

@@ -12,9 +12,9 @@ use partner_api_store::measurements::{self, Package, Point, Replay, Skipped};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::SubmitMeasurementResponse;
 use crate::generated::types::{
     Measurement, MeasurementRequest, MeasurementResponse, MeasurementStatus, SkipReason, SkippedPoint,

@@ -3,9 +3,9 @@
 use partner_api_domain::id;
 use partner_api_store::branches;
 
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::ListBranchesResponse;
 use crate::generated::types::{Branch, BranchList, ListBranchesPath, ListBranchesQuery};
 

@@ -2,9 +2,9 @@
 
 use partner_api_store::organizations;
 
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::gateway::Caller;
 use crate::generated::responses::ListOrganizationsResponse;
 use crate::generated::types::{Organization, OrganizationList};
 
