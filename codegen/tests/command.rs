@@ -1,4 +1,5 @@
 //! The command's output and exit codes, and the explanations of places.
+//! The tests are in one file, because each file in this folder is a program that has to be linked.
 
 #![allow(clippy::unwrap_used)]
 

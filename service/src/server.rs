@@ -1,4 +1,5 @@
-//! The running service.
+//! The running service. The file is long because [`start`] creates all parts of the service, in the order in which they depend on
+//! each other.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! The data of the template database: `fixture/data.sql`, and the partners' keys.
 
+pub mod inspectors;
 mod keys;
 
 use partner_api::publishing::MIME_TYPE;
@@ -12,8 +13,6 @@ pub use keys::{
     ALLOWLISTED, ALPHA, ALPHA_ROTATED, BETA, DELTA, DISABLED, EXPIRED, GAMMA, KEYS, LIVE, REPORTED, REVOKED,
     THREE_A_MINUTE, TestKey,
 };
-
-use crate::inspectors;
 
 const DATA: &str = include_str!("../fixture/data.sql");
 

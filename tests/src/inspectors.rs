@@ -1,113 +1,18 @@
-//! The inspectors of the fixture data: their tokens, and clients that are signed in.
+//! Clients that are signed in as inspectors of the fixture data.
 
 use std::sync::{Arc, Mutex};
 
 use http::StatusCode;
-use partner_api_domain::inspector_token;
 use partner_api_inspector_client::{Client as GeneratedClient, Exchange};
 use serde_json::{Value, json};
-use tokio_postgres::Client;
 use url::Position;
-use uuid::Uuid;
 
 use crate::contract;
-use crate::fixture::{branches, organizations};
 use crate::request::Request;
 use crate::response::TestResponse;
 use crate::service::Service;
 
-/// An inspector of the fixture data.
-#[derive(Clone, Copy, Debug)]
-pub struct TestInspector {
-    /// The ID.
-    pub id: &'static str,
-    /// The token.
-    pub token: &'static str,
-    /// The name.
-    pub name: &'static str,
-    /// The organization.
-    pub organization: &'static str,
-    /// The branches.
-    pub branches: &'static [&'static str],
-    /// Whether the token is revoked.
-    pub revoked: bool,
-}
-
-/// An inspector at IZMIR-01 of MASKED, and at its closed branch.
-pub const AYSE: TestInspector = TestInspector {
-    id: "01974d30-0000-7e00-8000-000000000001",
-    token: "insp_AYSEAYSEAYSEAYSEAYSEAYSEAY",
-    name: "Ayşe Demir",
-    organization: organizations::MASKED,
-    branches: &[branches::IZMIR_01, branches::ESK_01],
-    revoked: false,
-};
-/// An inspector at IZMIR-01 and ANK-01 of MASKED.
-pub const MEHMET: TestInspector = TestInspector {
-    id: "01974d30-0000-7e00-8000-000000000002",
-    token: "insp_MEHMETMEHMETMEHMETMEHMETME",
-    name: "Mehmet Kaya",
-    branches: &[branches::IZMIR_01, branches::ANK_01],
-    ..AYSE
-};
-/// An inspector at IST-02 of FULL.
-pub const DERYA: TestInspector = TestInspector {
-    id: "01974d30-0000-7e00-8000-000000000003",
-    token: "insp_DERYADERYADERYADERYADERYAD",
-    name: "Derya Şahin",
-    organization: organizations::FULL,
-    branches: &[branches::IST_02],
-    revoked: false,
-};
-/// An inspector with Ayşe's branches, whose token is revoked.
-pub const REVOKED_INSPECTOR: TestInspector = TestInspector {
-    id: "01974d30-0000-7e00-8000-000000000004",
-    token: "insp_GONEGONEGONEGONEGONEGONEGO",
-    name: "Burak Yıldız",
-    revoked: true,
-    ..AYSE
-};
-
-/// Every inspector of the fixture data.
-pub const INSPECTORS: &[TestInspector] = &[AYSE, MEHMET, DERYA, REVOKED_INSPECTOR];
-
-fn id(text: &str) -> Uuid {
-    text.parse().unwrap()
-}
-
-/// Inserts them into a database that has the branches.
-pub(crate) async fn insert(client: &Client) {
-    for inspector in INSPECTORS {
-        let (hint, hash) = (
-            &inspector.token[inspector.token.len() - 4..],
-            inspector_token::hash(inspector.token),
-        );
-        client
-            .execute(
-                "INSERT INTO inspectors (id, organization_id, name, token_hash, token_hint, created_at, revoked_at) VALUES
-                 ($1, $2, $3, $4, $5, '2026-01-05T08:00:00Z', CASE WHEN $6 THEN timestamptz '2026-02-05T08:00:00Z' END)",
-                &[
-                    &id(inspector.id),
-                    &id(inspector.organization),
-                    &inspector.name,
-                    &hash.as_slice(),
-                    &hint,
-                    &inspector.revoked,
-                ],
-            )
-            .await
-            .unwrap();
-        for branch in inspector.branches {
-            client
-                .execute(
-                    "INSERT INTO inspector_branches (inspector_id, organization_id, branch_id) VALUES ($1, $2, $3)",
-                    &[&id(inspector.id), &id(inspector.organization), &id(branch)],
-                )
-                .await
-                .unwrap();
-        }
-    }
-}
+pub use crate::fixture::inspectors::{AYSE, DERYA, INSPECTORS, MEHMET, REVOKED_INSPECTOR, TestInspector};
 
 /// A client that has signed in as an inspector, and sends requests as the browser does.
 #[derive(Clone, Debug)]

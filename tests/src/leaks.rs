@@ -1,8 +1,11 @@
 //! Data that no response may contain.
 
-use crate::contract::{self, API_ROOT};
+use partner_api::gateway::API_ROOT;
+use partner_api_inspector::gateway::API_ROOT as INSPECTORS_ROOT;
+
+use crate::fixture;
+use crate::fixture::inspectors::INSPECTORS;
 use crate::response::TestResponse;
-use crate::{fixture, inspectors};
 
 /// Texts that reveal internals of the service.
 const INTERNALS: &[&str] = &[
@@ -34,12 +37,12 @@ pub(crate) fn check(response: &TestResponse, at: &str) {
     let Ok(text) = std::str::from_utf8(&response.body) else {
         return;
     };
-    let is_inspectors = contract::is_inspectors(response.target.split('?').next().unwrap_or_default());
+    let is_inspectors = response.target.starts_with(INSPECTORS_ROOT);
     let is_api = response.target.starts_with(API_ROOT) || is_inspectors;
     if !is_api || response.header("content-type") != Some("application/json") {
         return;
     }
-    let tokens = inspectors::INSPECTORS.iter().map(|inspector| inspector.token);
+    let tokens = INSPECTORS.iter().map(|inspector| inspector.token);
     let keys = fixture::KEYS.iter().map(|key| key.secret);
     for secret in keys.chain(tokens).chain([fixture::MASTER_KEY]) {
         assert!(!text.contains(secret), "{at}: a secret is in {text}");

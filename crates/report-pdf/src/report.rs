@@ -127,6 +127,16 @@ pub struct Form {
     pub devices: Vec<Device>,
 }
 
+impl Form {
+    /// The names of the points that were not inspected, as a sentence; empty if there are none.
+    pub(crate) fn not_inspected_note(&self) -> String {
+        match self.not_inspected.len() {
+            0 => String::new(),
+            count => format!("İncelenmeyen noktalar ({count}): {}.", self.not_inspected.join(", ")),
+        }
+    }
+}
+
 /// A device measurement whose values a test-line form holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Device {

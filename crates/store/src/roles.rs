@@ -5,6 +5,8 @@
 //! rights in another database of the same cluster. They cannot log in. Administrators create users in them, with their own means
 //! of authentication.
 //!
+//! The file is long because [`TABLES`] lists the rights in every table.
+//!
 //! Partitions need no privileges, because statements name only the partitioned tables. Tables that a later migration adds get
 //! their privileges from [`grant_if_created`].
 

@@ -1,4 +1,4 @@
-//! Queries of the request log: one request, a list, and new requests.
+//! Queries of the request log: one request, a list, and new requests. The file is long because its statements share their conditions.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;

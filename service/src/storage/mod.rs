@@ -1,5 +1,7 @@
 //! The object storage for photos and PDFs: an S3-compatible service, or a folder whose links the service signs and serves itself.
 //! Anyone who has a link can read its object until the link expires.
+//!
+//! The file is long because both kinds of storage share their errors and limits.
 
 use std::{fmt, fs::DirBuilder, ops::Range, os::unix::fs::DirBuilderExt, path::Path, sync::Arc, time::Duration};
 

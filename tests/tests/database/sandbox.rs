@@ -1,4 +1,4 @@
-//! The sandbox's data in a real database.
+//! The sandbox's data in a real database. The tests share their set-up, so they are in one file.
 
 use std::time::Duration;
 

@@ -9,7 +9,6 @@ use self::kind::Kind;
 use self::row::{Row, name};
 use crate::layout::{self, Run};
 use crate::report::{Device, Source};
-use crate::view::not_inspected;
 use crate::{Form, Point, format};
 
 /// A test-line form as the template draws it.
@@ -77,7 +76,7 @@ impl TestLine {
                 .collect(),
             has_manual: form.points.iter().any(is_manual),
             groups,
-            not_inspected: not_inspected(form),
+            not_inspected: form.not_inspected_note(),
         }
     }
 }

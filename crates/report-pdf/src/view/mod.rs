@@ -276,14 +276,6 @@ fn inspected(forms: &[Form]) -> String {
     }
 }
 
-/// The names of a form's points that were not inspected, as a sentence; empty if there are none.
-pub(crate) fn not_inspected(form: &Form) -> String {
-    match form.not_inspected.len() {
-        0 => String::new(),
-        count => format!("İncelenmeyen noktalar ({count}): {}.", form.not_inspected.join(", ")),
-    }
-}
-
 /// A note on the number of printed photos, if not all are printed.
 fn photos_note(report: &Report) -> String {
     let (shown, all) = (report.photos.len(), report.photos_in_all);
@@ -359,7 +351,7 @@ mod tests {
             not_inspected: of(&["Tavan"]),
             ..whole
         };
-        assert_eq!(not_inspected(&half), "İncelenmeyen noktalar (1): Tavan.");
+        assert_eq!(half.not_inspected_note(), "İncelenmeyen noktalar (1): Tavan.");
         assert_eq!(
             inspected(&[half, empty]),
             "4 noktanın 1 tanesi incelendi, 3 tanesi incelenmedi. Puan, incelenen noktalara göredir. İncelenmeyen formlar: Motor."

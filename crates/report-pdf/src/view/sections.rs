@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{is_left_out, not_inspected, value};
+use super::{is_left_out, value};
 use crate::layout::{self, Run};
 use crate::status::Status;
 use crate::{Form, Point, labels};
@@ -50,7 +50,7 @@ pub(super) fn sections(forms: &[Form]) -> Vec<Section> {
             has_values: form.points.iter().any(|point| point.numeric_value.is_some()),
             runs: layout::runs(&lengths),
             points,
-            not_inspected: not_inspected(form),
+            not_inspected: form.not_inspected_note(),
         };
         match sections
             .iter_mut()

@@ -1,4 +1,4 @@
-//! The operation `fill_form`.
+//! The operation `fill_form`. All tests of an operation are in one file.
 
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::{ALPHA, AYSE, DERYA, MEHMET, Service, TestResponse};

@@ -1,4 +1,4 @@
-//! The operation `move_report`.
+//! The operation `move_report`. All tests of an operation are in one file.
 
 use partner_api_domain::pdf_key::RENDERER_VERSION;
 use partner_api_tests::fixture::{branches, inspections};

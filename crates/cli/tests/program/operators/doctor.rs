@@ -1,4 +1,4 @@
-//! The checks of `partner-api doctor`.
+//! The checks of `partner-api doctor`. The file is long because each table of broken deployments is one test.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -3,6 +3,8 @@
 //!
 //! IDs, key IDs, secrets, tokens, times and sizes of PDFs differ from run to run and are ignored in the comparison. A value on the page
 //! is replaced by the value of the run in later commands.
+//!
+//! The file is long because the sessions of both pages share the comparison.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
