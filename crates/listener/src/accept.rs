@@ -12,9 +12,11 @@ use futures::FutureExt;
 use http::{Request, Response};
 use hyper::body::Body;
 use nix::errno::Errno;
+#[cfg(target_os = "linux")]
+use socket2::{SockFilter, SockRef};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::counts::{Event, LOG_EVERY};
 use super::request::RequestBody;
@@ -23,6 +25,8 @@ use super::{BoxError, Shared, connection};
 /// The pause after a failed accept. It doubles with each consecutive failure.
 const PAUSE: Duration = Duration::from_millis(10);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// How long a stop waits for clients to complete the TCP handshakes that have begun.
+const HANDSHAKES: Duration = Duration::from_millis(20);
 
 /// Accepts connections until the listener stops. Connections that are in the backlog then are accepted as well.
 pub(super) async fn accept<K, S, T, H, F, B>(tcp: TcpListener, shared: Arc<Shared>, handshake: K, handler: H)
@@ -60,7 +64,15 @@ where
             () = shared.stopping.cancelled() => break,
         }
     }
-    // The operating system resets connections in the backlog of a socket that is closed.
+    // The operating system resets connections in the backlog of a socket that is closed. No connection may therefore be established
+    // between the last accept and the close.
+    acceptor.ignore_new_connections();
+    let _ = timeout(HANDSHAKES, async {
+        loop {
+            serve(acceptor.next(&shared).await);
+        }
+    })
+    .await;
     acceptor.backlog().into_iter().for_each(serve);
 }
 
@@ -111,6 +123,29 @@ impl Acceptor {
             }
         }
     }
+
+    /// Makes the operating system ignore new connections. Clients repeat them after a second, when the socket is closed and another
+    /// process may serve its port. Handshakes that have begun can complete.
+    #[cfg(target_os = "linux")]
+    fn ignore_new_connections(&self) {
+        /// A Berkeley Packet Filter that drops segments with SYN and without ACK.
+        const FILTER: [SockFilter; 5] = [
+            // Load the flags, which are the 14th byte of the TCP header.
+            SockFilter::new(0x30, 0, 0, 13),
+            // Keep SYN and ACK.
+            SockFilter::new(0x54, 0, 0, 0x12),
+            // Skip the next instruction unless only SYN is set.
+            SockFilter::new(0x15, 0, 1, 0x02),
+            SockFilter::new(0x06, 0, 0, 0),
+            SockFilter::new(0x06, 0, 0, u32::MAX),
+        ];
+        if let Err(error) = SockRef::from(&self.tcp).attach_filter(&FILTER) {
+            tracing::debug!(%error, "failed to ignore new connections; those that arrive now may be reset");
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn ignore_new_connections(&self) {}
 
     /// Closes the socket, and returns the connections in its backlog.
     fn backlog(self) -> Vec<(TcpStream, SocketAddr)> {

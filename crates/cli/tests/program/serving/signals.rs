@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use nix::sys::signal::Signal;
+use tokio_util::io::InspectReader;
 
 use super::{Serving, TIMEOUT};
 
@@ -97,42 +98,64 @@ fn read_response(reader: &mut impl BufRead) -> Option<bool> {
 }
 
 /// Sends requests over HTTP/2, four at a time on a connection, until a connection is refused. Returns the number of requests without
-/// a response.
+/// a response. A request after the last one that the server's GOAWAY names has not arrived (RFC 9113, section 6.8).
 #[tokio::main(flavor = "current_thread")]
 async fn send_over_http2_until_it_stops(address: SocketAddr, responses: &AtomicUsize) -> usize {
     let mut unanswered = 0;
     while let Ok(stream) = tokio::net::TcpStream::connect(address).await {
+        let mut received = Vec::new();
+        let stream = InspectReader::new(stream, |bytes: &[u8]| received.extend_from_slice(bytes));
         let Ok((client, connection)) = h2::client::Builder::new().handshake(stream).await else {
             continue;
         };
         let [first, second, third, fourth] = std::array::from_fn(|_| send_on(client.clone(), responses));
         // The connection ends with its last handle.
         drop(client);
-        let (_, counts) = tokio::join!(connection, async { tokio::join!(first, second, third, fourth) });
-        unanswered += counts.0 + counts.1 + counts.2 + counts.3;
+        let (_, failed) = tokio::join!(connection, async { tokio::join!(first, second, third, fourth) });
+        let last = last_accepted_stream(&received);
+        let failed = [failed.0, failed.1, failed.2, failed.3];
+        unanswered += failed.into_iter().flatten().filter(|id| *id <= last).count();
     }
     unanswered
 }
 
-/// Sends requests one after the other until the connection accepts no more. Returns the number of requests without a response.
-async fn send_on(client: h2::client::SendRequest<&'static [u8]>, responses: &AtomicUsize) -> usize {
+/// Returns the ID in the last GOAWAY frame of a connection.
+fn last_accepted_stream(mut received: &[u8]) -> u32 {
+    const GOAWAY: u8 = 7;
+    let mut last = u32::MAX;
+    while let Some((header, rest)) = received.split_first_chunk::<9>() {
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
+        let Some((payload, rest)) = rest.split_at_checked(length) else {
+            break;
+        };
+        if header[3] == GOAWAY {
+            last = u32::from_be_bytes(*payload.first_chunk().unwrap());
+        }
+        received = rest;
+    }
+    last
+}
+
+/// Sends requests one after the other until the connection accepts no more. Returns the stream of the request without a response.
+async fn send_on(client: h2::client::SendRequest<&'static [u8]>, responses: &AtomicUsize) -> Option<u32> {
     // After the server's GOAWAY, no request is sent.
     while let Ok(mut ready) = client.clone().ready().await {
         let request = http::Request::get("http://a/api/v1/partner/health").body(()).unwrap();
         let Ok((response, _)) = ready.send_request(request, true) else {
-            return 0;
+            return None;
         };
+        let id = response.stream_id().as_u32();
         let Ok(response) = response.await else {
-            return 1;
+            return Some(id);
         };
         let mut body = response.into_body();
         while let Some(bytes) = body.data().await {
-            let Ok(bytes) = bytes else { return 1 };
+            let Ok(bytes) = bytes else { return Some(id) };
             body.flow_control().release_capacity(bytes.len()).unwrap();
         }
         responses.fetch_add(1, Ordering::Relaxed);
     }
-    0
+    None
 }
 
 /// OPS-9. `STOPS=200` repeats it as often.
