@@ -615,13 +615,16 @@ CREATE TABLE photos (
     size_bytes       bigint NOT NULL,
     show_in_report   boolean NOT NULL DEFAULT true,
     created_at       timestamptz NOT NULL DEFAULT now(),
+    upload_id        uuid,
     PRIMARY KEY (id, organization_id),
     FOREIGN KEY (inspection_id, organization_id) REFERENCES inspections (id, organization_id)
 );
 COMMENT ON TABLE photos IS 'The photos of reports. Their content is in the object storage.';
 COMMENT ON COLUMN photos.point_code IS 'The point that the photo shows.';
 COMMENT ON COLUMN photos.thumb_object_key IS 'The key of the stored thumbnail.';
+COMMENT ON COLUMN photos.upload_id IS 'The upload, as the client named it. A repeated upload adds no second photo.';
 CREATE INDEX photos_by_inspection ON photos (inspection_id, position);
+CREATE UNIQUE INDEX photos_by_upload ON photos (inspection_id, upload_id, organization_id) WHERE upload_id IS NOT NULL;
 
 CREATE VIEW shown_photos AS
 SELECT id, organization_id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key, mime_type,

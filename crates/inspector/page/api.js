@@ -72,6 +72,17 @@ function outcome(status, text, retryAfter) {
   throw new Rejected(status, json?.error, retryAfter === null ? null : Number(retryAfter));
 }
 
+/** A random UUID. `crypto.randomUUID` only exists on pages with TLS. */
+export function uuid() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  return [...bytes]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
 /** Identifies a session's inspector: the name and the branches. */
 export const identity = ({ inspector, branches }) => [inspector, ...branches.map(({ id }) => id).sort()].join(" ");
 
@@ -138,9 +149,12 @@ export const api = {
   updatePhoto: (id, photo, body) => data(call("PATCH", `${of(id)}/photos/${encodeURIComponent(photo)}`, { body })),
   deletePhoto: (id, photo) => data(call("DELETE", `${of(id)}/photos/${encodeURIComponent(photo)}`)),
 
-  /** Uploads a photo. Calls `progress` with values from 0 to 1, which `fetch` does not offer. */
-  addPhoto(id, { file, kind, pointCode, caption }, progress) {
-    const query = new URLSearchParams({ kind });
+  /**
+   * Uploads a photo. After a lost response, the same `uploadId` prevents a second photo. Calls `progress` with values from 0 to 1,
+   * which `fetch` does not offer.
+   */
+  addPhoto(id, { uploadId, file, kind, pointCode, caption }, progress) {
+    const query = new URLSearchParams({ kind, upload_id: uploadId });
     if (pointCode) query.set("point_code", pointCode);
     if (caption) query.set("caption", caption);
     return new Promise((resolve, reject) => {

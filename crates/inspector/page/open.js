@@ -1,6 +1,6 @@
 // The page that opens a report.
 
-import { api, Rejected, Unreachable } from "./api.js";
+import { api, Rejected, Unreachable, uuid } from "./api.js";
 import { h } from "./dom.js";
 import { t, word } from "./i18n.js";
 import { listAddress } from "./list.js";
@@ -27,17 +27,6 @@ const empty = () => ({
 let form = empty();
 /** The last request and its report ID. The same ID in a retry prevents a second report. */
 let attempt = { request: null, id: null };
-
-/** A random UUID. `crypto.randomUUID` only exists on pages with TLS. */
-function uuid() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  return [...bytes]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("")
-    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-}
 
 /** Clears the form. */
 export function forgetOpening() {

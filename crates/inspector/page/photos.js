@@ -1,6 +1,6 @@
 // The photos tab: choosing photos, marking them, and uploading one at a time.
 
-import { api, Rejected } from "./api.js";
+import { api, Rejected, uuid } from "./api.js";
 import { h } from "./dom.js";
 import { storeReport } from "./drafts.js";
 import { forgetGallery, gallery, kindLabel } from "./gallery.js";
@@ -19,14 +19,14 @@ const PREVIEW = 160;
 const RETRY = 5_000;
 
 /**
- * Photos to upload, by report: `{ key, plate, file, kind, pointCode, caption, isQueued, isSending, share, errorCode, error }`. The
+ * Photos to upload, by report: `{ key, uploadId, plate, file, kind, pointCode, caption, isQueued, isSending, share,
+ * errorCode, error }`. The
  * inspector has asked to send those that are queued: without a connection they wait for it, also over a reload.
  */
 const waiting = new Map();
 const UNSENT = { isQueued: false, isSending: false, share: 0, error: null, errorCode: null };
 /** Whether files are being dragged over the field for them. */
 let isDraggedOver = false;
-let last = 0;
 /** The kind of the next photos: that of the last one whose kind was chosen. */
 let kindOfLast = null;
 
@@ -59,13 +59,14 @@ export async function claimPhotos(who) {
   sendQueued();
 }
 
-const store = (report, { key, plate, file, kind, pointCode, caption, isQueued, errorCode }) =>
-  stored.put({ key, report, owner, plate, file, kind, pointCode, caption, isQueued, errorCode });
+const store = (report, { key, uploadId, plate, file, kind, pointCode, caption, isQueued, errorCode }) =>
+  stored.put({ key, report, owner, uploadId, plate, file, kind, pointCode, caption, isQueued, errorCode });
 
 async function choose({ id, plate, photo_kinds: kinds }, files) {
   const kind = kinds.some(({ code }) => code === kindOfLast) ? kindOfLast : kinds[0]?.code;
   const chosen = [...files].map((file) => ({
-    key: `${Date.now()}-${++last}`,
+    key: uuid(),
+    uploadId: uuid(),
     plate,
     file,
     kind,
@@ -356,7 +357,7 @@ function unsent(report, photo) {
       "div",
       { class: "actions" },
       !isInvalidFile(photo) &&
-        button(t("mark.do"), () => openMarking(report, photo.file, (file) => set({ file })), {
+        button(t("mark.do"), () => openMarking(report, photo.file, (file) => set({ file, uploadId: uuid() })), {
           kind: "quiet",
           sign: "pen",
           disabled: isSending,

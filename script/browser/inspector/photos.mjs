@@ -188,6 +188,28 @@ test("photos that were being sent without a connection are sent when it is back,
   await close();
 });
 
+test("a photo whose response was lost is on the report once", async () => {
+  const { page, close } = await visit();
+  const report = await openDraft(page);
+  await page.goto(`${url}#/reports/${report.id}/photos`);
+  await page.locator(".connection.open").waitFor();
+  let count = 0;
+  await page.route("**/photos?*", async (route) => {
+    if (++count > 1) return route.continue();
+    // The service has stored the photo.
+    assert.equal((await route.fetch()).status(), 201);
+    return route.abort();
+  });
+  await page.locator("#choose").setInputFiles([{ name: "photo.png", mimeType: "image/png", buffer: await page.screenshot() }]);
+  await page.locator("#send").click();
+  await page.locator(".to-send .error", { hasText: "Sunucuya ulaşılamadı" }).waitFor();
+  await page.locator(".to-send").waitFor({ state: "detached" });
+  assert.equal(count, 2);
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  assert.equal(data.photos.length, 1);
+  await close();
+});
+
 test("the expected photos are listed, and lines around damage are drawn on a photo before it is sent", async () => {
   const { page, errors, close } = await visit({ viewport: TABLET });
   const report = await openDraft(page);

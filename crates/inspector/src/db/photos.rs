@@ -25,6 +25,9 @@ SELECT (SELECT count(*) FROM photos WHERE inspection_id = $1) AS photos,
            SELECT FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
            WHERE i.id = $1 AND t.photo_kinds @> jsonb_build_array(jsonb_build_object('code', $3::text))) AS has_kind";
 
+    /// Changes the photo of the upload `$2` of the report `$1`, if there is one.
+    REPEAT = "UPDATE photos SET kind = $3, point_code = $4, caption = $5 WHERE inspection_id = $1 AND upload_id = $2";
+
     /// Records objects (`$1`) of the report `$2` as orphaned before they are stored. If the request ends before a photo references
     /// them, `publishing::Worker::delete_orphaned` deletes them.
     RECORD_ORPHANS = "\
@@ -37,9 +40,9 @@ WITH named AS (
     DELETE FROM orphaned_objects WHERE object_key IN ($6, $7) AND NOT is_condemned RETURNING object_key
 )
 INSERT INTO photos (id, organization_id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key, mime_type,
-                    size_bytes)
+                    size_bytes, upload_id)
 SELECT $1, i.organization_id, i.id, coalesce((SELECT max(position) FROM photos WHERE inspection_id = $2), 0) + 1, $3, $4, $5, $6, $7,
-       'image/jpeg', $8
+       'image/jpeg', $8, $9
 FROM inspections i WHERE i.id = $2 AND (SELECT count(*) FROM named) = 2";
 
     /// Begins the deletion of orphaned objects (`$1`), which prevents a photo from referencing them. Waits for a transaction that
@@ -78,17 +81,26 @@ UPDATE photos p SET position = o.place::integer FROM unnest($2::uuid[]) WITH ORD
 WHERE p.id = o.id AND p.inspection_id = $1";
 }
 
-/// A photo to add.
-#[derive(Clone, Debug)]
-pub struct NewPhoto<'a> {
-    /// Its ID.
-    pub id: Uuid,
+/// What the client states about a photo.
+#[derive(Clone, Copy, Debug)]
+pub struct Description<'a> {
     /// The kind of photo.
     pub kind: &'a str,
     /// The code of the point that it shows.
     pub point_code: Option<&'a str>,
     /// The caption.
     pub caption: Option<&'a str>,
+    /// The ID of its upload. A repeated upload has the same one.
+    pub upload_id: Option<Uuid>,
+}
+
+/// A photo to add.
+#[derive(Clone, Copy, Debug)]
+pub struct NewPhoto<'a> {
+    /// Its ID.
+    pub id: Uuid,
+    /// The client's statements.
+    pub description: Description<'a>,
     /// The key of its object.
     pub object_key: &'a str,
     /// The key of its thumbnail's object.
@@ -110,7 +122,44 @@ pub enum AddError {
     TooLate,
 }
 
-/// Adds a photo to a locked report.
+/// Checks the description of a photo of a locked report. If its upload has already added it, it gets this description. Returns
+/// whether that is so.
+///
+/// # Errors
+/// The database failed.
+pub async fn repeat(
+    transaction: &Transaction<'_>,
+    report: &LockedReport,
+    description: Description<'_>,
+) -> Result<Result<bool, AddError>, DbError> {
+    let Description {
+        kind,
+        point_code,
+        caption,
+        upload_id,
+    } = description;
+    let parameters: [&(dyn ToSql + Sync); 3] = [&report.id, &point_code, &kind];
+    let Some(found) = row(transaction, COUNT, &parameters).await? else {
+        return Ok(Err(AddError::NoPoint));
+    };
+    if !found.try_get::<_, bool>("has_point")? {
+        return Ok(Err(AddError::NoPoint));
+    }
+    if !found.try_get::<_, bool>("has_kind")? {
+        return Ok(Err(AddError::NoKind));
+    }
+    let parameters: [&(dyn ToSql + Sync); 5] = [&report.id, &upload_id, &kind, &point_code, &caption];
+    if upload_id.is_some() && execute(transaction, REPEAT, &parameters).await? > 0 {
+        execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
+        return Ok(Ok(true));
+    }
+    if found.try_get::<_, i64>("photos")? >= MAX_PHOTOS {
+        return Ok(Err(AddError::TooMany));
+    }
+    Ok(Ok(false))
+}
+
+/// Adds a photo to a locked report, unless its upload has already added it. Returns whether it was added.
 ///
 /// # Errors
 /// The database failed.
@@ -118,35 +167,28 @@ pub async fn add(
     transaction: &Transaction<'_>,
     report: &LockedReport,
     photo: &NewPhoto<'_>,
-) -> Result<Result<(), AddError>, DbError> {
-    let found = row(transaction, COUNT, &[&report.id, &photo.point_code, &photo.kind]).await?;
-    let Some(found) = found else {
-        return Ok(Err(AddError::NoPoint));
-    };
-    if found.try_get::<_, i64>("photos")? >= MAX_PHOTOS {
-        return Ok(Err(AddError::TooMany));
+) -> Result<Result<bool, AddError>, DbError> {
+    match repeat(transaction, report, photo.description).await? {
+        Ok(false) => {}
+        Ok(true) => return Ok(Ok(false)),
+        Err(error) => return Ok(Err(error)),
     }
-    if !found.try_get::<_, bool>("has_point")? {
-        return Ok(Err(AddError::NoPoint));
-    }
-    if !found.try_get::<_, bool>("has_kind")? {
-        return Ok(Err(AddError::NoKind));
-    }
-    let parameters: [&(dyn ToSql + Sync); 8] = [
+    let parameters: [&(dyn ToSql + Sync); 9] = [
         &photo.id,
         &report.id,
-        &photo.kind,
-        &photo.point_code,
-        &photo.caption,
+        &photo.description.kind,
+        &photo.description.point_code,
+        &photo.description.caption,
         &photo.object_key,
         &photo.thumb_object_key,
         &photo.size_bytes,
+        &photo.description.upload_id,
     ];
     if execute(transaction, ADD, &parameters).await? == 0 {
         return Ok(Err(AddError::TooLate));
     }
     execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
-    Ok(Ok(()))
+    Ok(Ok(true))
 }
 
 /// Records objects as orphaned before they are stored.

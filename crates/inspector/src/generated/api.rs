@@ -201,6 +201,9 @@ pub trait Api {
     /// Accepts a JPEG or PNG of at most 10,485,760 bytes and 50 megapixels. The format is detected from the bytes. The photo is
     /// stored upright, as a JPEG of at most 2,560 pixels a side, without the camera's metadata (such as the location), and with
     /// a thumbnail of at most 480 pixels a side. It is added after the existing photos.
+    ///
+    /// If the response is lost, repeat the request with the same `upload_id`: it adds no second photo, and the photo gets the
+    /// kind, point and caption of the last request.
     #[endpoint{method = POST,
     path = "/inspector/v1/reports/{id}/photos",
     operation_id = "add_photo",

@@ -354,7 +354,7 @@ pub static OPERATIONS: &[Operation] = &[
         id: "add_photo",
         method: "POST",
         path: "/inspector/v1/reports/{id}/photos",
-        query_parameters: &["kind", "point_code", "caption"],
+        query_parameters: &["kind", "point_code", "caption", "upload_id"],
         has_body: true,
         successes: &[201u16],
         errors: &[

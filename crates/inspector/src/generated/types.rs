@@ -2326,6 +2326,10 @@ pub struct AddPhotoQuery {
     #[serde(deserialize_with = "add_photo_query_reading::caption")]
     #[serde(default)]
     pub caption: Option<String>,
+    /// A random ID of the upload.
+    #[serde(deserialize_with = "add_photo_query_reading::upload_id")]
+    #[serde(default)]
+    pub upload_id: Option<uuid::Uuid>,
 }
 mod add_photo_query_reading {
     use super::*;
@@ -2373,6 +2377,11 @@ mod add_photo_query_reading {
             )
             .map(Some)
     }
+    pub(super) fn upload_id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<uuid::Uuid>, D::Error> {
+        param::uuid(deserializer, "upload_id").map(Some)
+    }
 }
 impl JsonSchema for AddPhotoQuery {
     fn schema_name() -> String {
@@ -2380,7 +2389,7 @@ impl JsonSchema for AddPhotoQuery {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"kind\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The kind of photo, one of the report's `photo_kinds`.\"},\"point_code\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The point of the template that the photo shows.\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption.\"}},\"required\":[\"kind\"]}",
+            "{\"type\":\"object\",\"properties\":{\"kind\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The kind of photo, one of the report's `photo_kinds`.\"},\"point_code\":{\"type\":\"string\",\"pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"description\":\"The point of the template that the photo shows.\"},\"caption\":{\"type\":\"string\",\"maxLength\":300,\"description\":\"The caption.\"},\"upload_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"A random ID of the upload.\"}},\"required\":[\"kind\"]}",
         )
     }
 }

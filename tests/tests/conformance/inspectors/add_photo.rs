@@ -294,3 +294,42 @@ async fn a_photo_has_a_kind_of_the_organizations_templates() {
     unchanged.assert_rejected(400, "invalid_request");
     assert_eq!(service.count("photos WHERE kind = 'WHEEL'").await, 1);
 }
+
+/// INS-9
+#[tokio::test]
+async fn a_repeated_upload_adds_no_second_photo_and_renews_the_description() {
+    let service = Service::start().await;
+    let inspector = service.inspector(&AYSE).await;
+    let upload = |caption: &str| {
+        let query = format!("kind=DAMAGE&caption={caption}&upload_id=0e5b9c5e-3b1f-4a59-9a44-0d6f2c1f7b3a");
+        target(inspections::DRAFT, &query)
+    };
+    // Both requests find no photo of the upload, and decode.
+    let (first, second) = (upload("A"), upload("A"));
+    let (first, second) = futures::join!(
+        add(&service, &inspector, &first, photo()),
+        add(&service, &inspector, &second, photo()),
+    );
+    first.assert_status(201);
+    second.assert_status(201);
+    let repeated = add(&service, &inspector, &upload("B"), photo()).await;
+    repeated.assert_status(201);
+    assert_eq!(repeated.json()["data"]["photos"].as_array().map(Vec::len), Some(1));
+    let photos = "photos WHERE upload_id = '0e5b9c5e-3b1f-4a59-9a44-0d6f2c1f7b3a'";
+    assert_eq!(service.count(&format!("{photos} AND caption = 'B'")).await, 1);
+    // The objects of the request that lost are deleted, and those of the photo are not.
+    assert_eq!(service.count("orphaned_objects").await, 0);
+    let rows = service
+        .rows(&format!("SELECT object_key, thumb_object_key FROM {photos}"))
+        .await;
+    for key in [&rows[0]["object_key"], &rows[0]["thumb_object_key"]] {
+        assert!(service.context().storage.exists(key.as_str().unwrap()).await.unwrap());
+    }
+    // Another upload of the same file is another photo.
+    let other = target(
+        inspections::DRAFT,
+        "kind=DAMAGE&upload_id=5f1d2c3b-0000-4000-8000-000000000001",
+    );
+    add(&service, &inspector, &other, photo()).await.assert_status(201);
+    assert_eq!(service.count("photos WHERE upload_id IS NOT NULL").await, 2);
+}

@@ -155,6 +155,7 @@ const FIXED: &[&str] = &[
     "place",
     // The inspectors who may publish.
     "needs_review",
+    "upload_id",
 ];
 
 async fn with_fixture() -> (Database, Client) {

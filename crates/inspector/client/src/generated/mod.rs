@@ -7946,6 +7946,9 @@ Accepts a JPEG or PNG of at most 10,485,760 bytes and 50 megapixels. The format 
 stored upright, as a JPEG of at most 2,560 pixels a side, without the camera's metadata (such as the location), and with
 a thumbnail of at most 480 pixels a side. It is added after the existing photos.
 
+If the response is lost, repeat the request with the same `upload_id`: it adds no second photo, and the photo gets the
+kind, point and caption of the last request.
+
 
 Sends a `POST` request to `/inspector/v1/reports/{id}/photos`
 
@@ -7954,6 +7957,7 @@ Arguments:
 - `caption`: The caption.
 - `kind`: The kind of photo, one of the report's `photo_kinds`.
 - `point_code`: The point of the template that the photo shows.
+- `upload_id`: A random ID of the upload.
 - `body`: The bytes of the image file.
 ```ignore
 let response = client.add_photo()
@@ -7961,6 +7965,7 @@ let response = client.add_photo()
     .caption(caption)
     .kind(kind)
     .point_code(point_code)
+    .upload_id(upload_id)
     .body(body)
     .send()
     .await;
@@ -9700,6 +9705,7 @@ pub mod builder {
         caption: Result<Option<types::AddPhotoCaption>, String>,
         kind: Result<types::AddPhotoKind, String>,
         point_code: Result<Option<types::AddPhotoPointCode>, String>,
+        upload_id: Result<Option<::uuid::Uuid>, String>,
         body: Result<reqwest::Body, String>,
     }
     impl<'a> AddPhoto<'a> {
@@ -9710,6 +9716,7 @@ pub mod builder {
                 caption: Ok(None),
                 kind: Err("kind was not initialized".to_string()),
                 point_code: Ok(None),
+                upload_id: Ok(None),
                 body: Err("body was not initialized".to_string()),
             }
         }
@@ -9757,6 +9764,18 @@ pub mod builder {
                 });
             self
         }
+        pub fn upload_id<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::uuid::Uuid>,
+        {
+            self.upload_id = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `:: uuid :: Uuid` for upload_id failed".to_string()
+                });
+            self
+        }
         pub fn body<B>(mut self, value: B) -> Self
         where
             B: std::convert::TryInto<reqwest::Body>,
@@ -9772,11 +9791,12 @@ pub mod builder {
         pub async fn send(
             self,
         ) -> Result<ResponseValue<types::Report>, Error<types::Error>> {
-            let Self { client, id, caption, kind, point_code, body } = self;
+            let Self { client, id, caption, kind, point_code, upload_id, body } = self;
             let id = id.map_err(Error::InvalidRequest)?;
             let caption = caption.map_err(Error::InvalidRequest)?;
             let kind = kind.map_err(Error::InvalidRequest)?;
             let point_code = point_code.map_err(Error::InvalidRequest)?;
+            let upload_id = upload_id.map_err(Error::InvalidRequest)?;
             let body = body.map_err(Error::InvalidRequest)?;
             let url = format!(
                 "{}/inspector/v1/reports/{}/photos", client.baseurl, encode_path(& id
@@ -9808,6 +9828,7 @@ pub mod builder {
                 .query(&progenitor_client::QueryParam::new("caption", &caption))
                 .query(&progenitor_client::QueryParam::new("kind", &kind))
                 .query(&progenitor_client::QueryParam::new("point_code", &point_code))
+                .query(&progenitor_client::QueryParam::new("upload_id", &upload_id))
                 .headers(header_map)
                 .build()?;
             let info = OperationInfo {

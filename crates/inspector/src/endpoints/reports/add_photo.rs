@@ -6,10 +6,10 @@ use partner_api::request_log::Reason;
 use partner_api_store::orphaned_objects;
 use uuid::Uuid;
 
-use super::{NO_SUCH_KIND, change, check_editable};
+use super::{NO_SUCH_KIND, change, check_editable, reread};
 use crate::caller::Caller;
 use crate::context::Context;
-use crate::db::photos::{self, AddError, NewPhoto};
+use crate::db::photos::{self, AddError, Description, NewPhoto};
 use crate::db::writing;
 use crate::error::{self, ApiError};
 use crate::generated::errors::ErrorCode;
@@ -33,8 +33,16 @@ pub async fn handle(
     query: AddPhotoQuery,
     raw: Bytes,
 ) -> Result<AddPhotoResponse, ApiError> {
+    let description = Description {
+        kind: &query.kind,
+        point_code: query.point_code.as_deref(),
+        caption: query.caption.as_deref(),
+        upload_id: query.upload_id,
+    };
     // Checked before the photo is decoded, which is expensive.
-    check_report(context, caller, path.id).await?;
+    if is_repeated(context, caller, path.id, description).await? {
+        return Ok(AddPhotoResponse::Created(reread(context, caller, path.id).await?));
+    }
     let Picture { full, thumbnail } = decode(context, raw).await?;
     let id = Uuid::now_v7();
     let keys = [
@@ -55,23 +63,24 @@ pub async fn handle(
     }
     let photo = NewPhoto {
         id,
-        kind: &query.kind,
-        point_code: query.point_code.as_deref(),
-        caption: query.caption.as_deref(),
+        description,
         object_key: &keys[0],
         thumb_object_key: &keys[1],
         size_bytes,
     };
     let caller = caller.with_new_deadline();
-    let added = change(context, &caller, path.id, async |transaction, _, report| {
+    let mut is_added = false;
+    let changed = change(context, &caller, path.id, async |transaction, _, report| {
         check_editable(report)?;
-        photos::add(transaction, report, &photo).await?.map_err(add_error)
+        is_added = photos::add(transaction, report, &photo).await?.map_err(add_error)?;
+        Ok(())
     });
-    let added = added.await;
-    if added.is_err() {
+    let changed = changed.await;
+    // Nothing was added either if another request of the same upload was faster.
+    if changed.is_err() || !is_added {
         delete_objects(context, &caller, &keys).await;
     }
-    Ok(AddPhotoResponse::Created(added?))
+    Ok(AddPhotoResponse::Created(changed?))
 }
 
 /// Deletes the objects of a photo that was not added. If that fails, they are deleted later, together with orphaned PDFs.
@@ -90,14 +99,31 @@ async fn delete_objects(context: &Context, caller: &Caller, keys: &[String]) {
     }
 }
 
-/// Checks that the report exists and can be edited.
-async fn check_report(context: &Context, caller: &Caller, id: Uuid) -> Result<(), ApiError> {
+/// Checks that the report exists and can be edited, and that the description is valid. Returns whether an earlier request of the
+/// same upload has added the photo.
+async fn is_repeated(
+    context: &Context,
+    caller: &Caller,
+    id: Uuid,
+    description: Description<'_>,
+) -> Result<bool, ApiError> {
     let inspector = caller.inspector()?;
     let client = context.db(caller).await?;
     let transaction = client.transaction();
-    let report = writing::lock(&transaction, inspector, id).await;
-    transaction.rollback().await?;
-    check_editable(&report?.ok_or_else(error::no_such_report)?)
+    let repeated = async {
+        let report = writing::lock(&transaction, inspector, id).await?;
+        let report = report.ok_or_else(error::no_such_report)?;
+        check_editable(&report)?;
+        photos::repeat(&transaction, &report, description)
+            .await?
+            .map_err(add_error)
+    };
+    let repeated = repeated.await;
+    match repeated {
+        Ok(true) => transaction.commit().await?,
+        _ => transaction.rollback().await?,
+    }
+    repeated
 }
 
 /// Decodes a photo and encodes its two sizes on a blocking thread, because this takes tenths of a second.
