@@ -48,15 +48,21 @@ pub fn scrub(text: &str) -> Cow<'_, str> {
 
 /// [`scrub`] with another mark for removed text.
 pub fn scrub_with<'t>(text: &'t str, mark: &str) -> Cow<'t, str> {
-    let visible = if text.is_ascii() {
-        Cow::Borrowed(text)
-    } else {
+    let visible = if may_have_invisible(text) {
         INVISIBLE.replace_all(text, "")
+    } else {
+        Cow::Borrowed(text)
     };
     match visible {
         Cow::Borrowed(text) => without_numbers(text, mark),
         Cow::Owned(text) => Cow::Owned(without_numbers(&text, mark).into_owned()),
     }
+}
+
+/// A quick check, which texts in Turkish do not pass: the first invisible characters are U+00AD and U+0600. In UTF-8, characters from
+/// U+0600 on begin with a byte of at least 0xD8.
+fn may_have_invisible(text: &str) -> bool {
+    text.bytes().any(|byte| byte >= 0xd8) || text.contains('\u{ad}')
 }
 
 fn without_numbers<'t>(text: &'t str, mark: &str) -> Cow<'t, str> {
@@ -102,9 +108,13 @@ fn removed(text: &str) -> Vec<Range<usize>> {
 /// Returns the numbers in a folded text. If it has replaced letters, only certain numbers that contain one of them.
 fn found_in(folded: &Folded) -> Vec<Range<usize>> {
     let text = folded.text.as_str();
+    let candidates = candidates(text);
+    if candidates.is_empty() {
+        return Vec::new();
+    }
     let guards = Guards::of(text);
     let mut found = Vec::new();
-    for candidate in candidates(text) {
+    for candidate in candidates {
         let is_relevant = folded.replaced.is_empty()
             || (candidate.certainty < Certainty::Doubtful
                 && folded.replaced.iter().any(|at| candidate.span.contains(at)));

@@ -44,6 +44,8 @@ impl Folded {
         for (origin, character) in text.char_indices() {
             if character.is_ascii() {
                 characters.extend(fold_character(character).map(|folded| (folded, origin)));
+            } else if is_turkish(character) {
+                characters.push((character, origin));
             } else {
                 let parts = std::iter::once(character).nfkc().filter_map(fold_character);
                 characters.extend(parts.map(|folded| (folded, origin)));
@@ -80,6 +82,30 @@ impl Folded {
         let next = self.origins[span.end..].iter().find(|origin| **origin != last);
         self.origins[span.start]..next.copied().unwrap_or(last)
     }
+}
+
+/// A quick check for the most frequent characters outside ASCII, which fold to themselves.
+fn is_turkish(character: char) -> bool {
+    matches!(
+        character,
+        'ç' | 'Ç'
+            | 'ğ'
+            | 'Ğ'
+            | 'ı'
+            | 'İ'
+            | 'ö'
+            | 'Ö'
+            | 'ş'
+            | 'Ş'
+            | 'ü'
+            | 'Ü'
+            | 'â'
+            | 'Â'
+            | 'î'
+            | 'Î'
+            | 'û'
+            | 'Û'
+    )
 }
 
 /// Returns the folded form of a character after NFKC; `None` if it is dropped.
@@ -202,6 +228,14 @@ mod tests {
         assert_eq!(with("AloO532", Lookalikes::InRows), "A100532");
         assert_eq!(with("AloO532", Lookalikes::BesideDigits), "Alo0532");
         assert_eq!(Folded::of("şO5", Lookalikes::InRows).replaced, [2]);
+    }
+
+    #[test]
+    fn turkish_letters_fold_to_themselves() {
+        for letter in ('\u{80}'..'\u{250}').filter(|letter| is_turkish(*letter)) {
+            let slowly: Vec<_> = std::iter::once(letter).nfkc().filter_map(fold_character).collect();
+            assert_eq!(slowly, [letter]);
+        }
     }
 
     /// [`ascii_digit`] relies on it.

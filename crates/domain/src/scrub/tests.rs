@@ -213,3 +213,14 @@ proptest! {
         prop_assert_eq!(scrub(&format!("{text} | 0532 123 45 67")).into_owned(), format!("{text} | {REMOVED}"));
     }
 }
+
+#[test]
+fn the_quick_check_misses_no_invisible_character() {
+    for character in ('\0'..=char::MAX).map(String::from) {
+        assert!(
+            may_have_invisible(&character) || !INVISIBLE.is_match(&character),
+            "{character:?}"
+        );
+    }
+    assert!(!may_have_invisible("Ön çamurluk değişmiş, çok iyi"));
+}
