@@ -6,7 +6,7 @@ import { h, render } from "./dom.js";
 import { claimDrafts, flush, flushAll, forgetDrafts, platesUnsent } from "./drafts.js";
 import { watch } from "./events.js";
 import { language, setLanguage, t } from "./i18n.js";
-import { keepPlace, listAddress, listPage, readList, takeFilters } from "./list.js";
+import { claimPlace, forgetPlace, keepPlace, listAddress, listPage, readList, takeFilters } from "./list.js";
 import { beginOpening, forgetOpening, openPage } from "./open.js";
 import { markDialog } from "./mark.js";
 import { moveDialog } from "./moves.js";
@@ -62,6 +62,7 @@ function signedIn(session) {
   if (before && identity(before) !== identity(session)) forget();
   claimDrafts(identity(session));
   claimPhotos(identity(session));
+  claimPlace(identity(session));
   markPresent();
   Object.assign(state, { session, signIn: null, failed: null });
   state.list.branch = session.branches.some(({ id }) => id === state.list.branch) ? state.list.branch : "";
@@ -124,6 +125,7 @@ function forget() {
   forgetDrafts();
   forgetPhotos();
   forgetOpening();
+  forgetPlace();
   forgetWork();
   clearNotices();
   Object.assign(state, { report: null, toConfirm: null, list: emptyList() });

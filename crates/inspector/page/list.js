@@ -20,6 +20,9 @@ const STATUSES = [
   "DISCARDED",
 ];
 
+/** The name of the place in the session's storage. */
+const STORAGE_KEY = "inspector.list";
+
 let reading = 0;
 
 const FILTERS = ["branch", "status", "search"];
@@ -28,6 +31,12 @@ const FILTERS = ["branch", "status", "search"];
 function queryOf({ branch, status, search }) {
   const query = new URLSearchParams(Object.entries({ branch, status, search }).filter(([, value]) => value)).toString();
   return query && `?${query}`;
+}
+
+/** The filters in the query of an address. */
+function filtersIn(query) {
+  const parameters = new URLSearchParams(query);
+  return Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name) ?? ""]));
 }
 
 /** The address of the list with its current filters. */
@@ -39,8 +48,7 @@ export const listAddress = () => `#/${queryOf(state.list)}`;
  */
 export function takeFilters(query) {
   const { list, session } = state;
-  const parameters = new URLSearchParams(query);
-  const taken = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name) ?? ""]));
+  const taken = filtersIn(query);
   if (!session.branches.some(({ id }) => id === taken.branch)) taken.branch = "";
   if (FILTERS.some((name) => list[name] !== taken[name])) Object.assign(list, taken, { items: [], next: null, state: "loading" });
   const left = list.left?.address === listAddress() ? list.left : null;
@@ -55,6 +63,37 @@ export function keepPlace() {
   const place = { length: list.items.length, scroll: window.scrollY };
   history.replaceState(place, "");
   list.left = { address: listAddress(), ...place };
+  try {
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ owner, left: list.left }));
+  } catch {
+    /* Without storage, a reload forgets it. */
+  }
+}
+
+/** The identity of the inspector whose place is remembered. */
+let owner = null;
+
+/** Takes over the place that an inspector left before the page was reloaded. */
+export function claimPlace(who) {
+  if (owner === who) return;
+  owner = who;
+  try {
+    const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY));
+    if (stored?.owner !== who) return sessionStorage.removeItem(STORAGE_KEY);
+    Object.assign(state.list, filtersIn(stored.left.address.split("?")[1]), { left: stored.left });
+  } catch {
+    /* Without storage, or with the content of an earlier version, the list begins without filters. */
+  }
+}
+
+/** Forgets the place of an inspector who signed out. */
+export function forgetPlace() {
+  owner = null;
+  try {
+    sessionStorage.removeItem(STORAGE_KEY);
+  } catch {
+    /* Without storage, there is nothing to remove. */
+  }
 }
 
 const filtersOf = ({ branch, status, search }) => ({

@@ -377,6 +377,13 @@ test("a search finds reports in every status, and filters and the place in the l
   await page.reload();
   await page.locator(`.reports a[href="#/reports/${published[0].id}"]`).waitFor();
   assert.equal(await page.locator("#search").inputValue(), published[0].report_number.toLowerCase());
+  // Also after a reload of a report that was opened from the list.
+  await page.locator(`.reports a[href="#/reports/${published[0].id}"]`).click();
+  await page.locator("a.back").waitFor();
+  await page.reload();
+  await page.locator("a.back").click();
+  await page.locator(`.reports a[href="#/reports/${published[0].id}"]`).waitFor();
+  assert.equal(await page.locator("#search").inputValue(), published[0].report_number.toLowerCase());
   await close();
 });
 
