@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::{Builder, NoContext, Timestamp, Uuid};
 
 /// 2020-01-01 in UNIX seconds. Earlier file times come from a clock that has lost its time, and are not used.
 const EARLIEST: i64 = 1_577_836_800;
@@ -22,6 +22,18 @@ pub(super) fn uuid_at(modified: Option<SystemTime>, now: DateTime<Utc>, ahead: T
     }
 }
 
+/// Returns a UUID that contains this time, in milliseconds, and otherwise depends only on the digest.
+pub(super) fn uuid_with(time: Option<DateTime<Utc>>, digest: &[u8; 32]) -> Uuid {
+    let milliseconds = time.and_then(|time| u64::try_from(time.timestamp_millis()).ok());
+    let builder = match (milliseconds, digest) {
+        (Some(milliseconds), [a, b, c, d, e, f, g, h, i, j, ..]) => {
+            Builder::from_unix_timestamp_millis(milliseconds, &[*a, *b, *c, *d, *e, *f, *g, *h, *i, *j])
+        }
+        (None, [first @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _]) => Builder::from_custom_bytes(*first),
+    };
+    builder.into_uuid()
+}
+
 /// Returns the time in a UUID of version 7, in milliseconds.
 pub(super) fn time_of(uuid: Uuid) -> Option<DateTime<Utc>> {
     let (seconds, nanoseconds) = uuid.get_timestamp()?.to_unix();
@@ -31,6 +43,18 @@ pub(super) fn time_of(uuid: Uuid) -> Option<DateTime<Utc>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// MEA-10
+    #[test]
+    fn a_uuid_of_a_digest_depends_on_time_and_digest_only() {
+        let time: DateTime<Utc> = "2026-11-22T20:01:00.123Z".parse().unwrap();
+        let uuid = uuid_with(Some(time), &[7; 32]);
+        assert_eq!(time_of(uuid), Some(time));
+        assert_eq!(uuid_with(Some(time), &[7; 32]), uuid);
+        assert_ne!(uuid_with(Some(time), &[8; 32]), uuid);
+        assert_eq!(time_of(uuid_with(None, &[7; 32])), None);
+        assert_ne!(uuid_with(None, &[7; 32]), uuid_with(None, &[8; 32]));
+    }
 
     #[test]
     fn a_uuid_contains_the_files_time_by_the_services_clock() {

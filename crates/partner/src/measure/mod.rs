@@ -33,13 +33,16 @@ responds, even after restarts of this program or of the service. Then it is move
 beside it. No file is deleted, and none is recorded twice. Files are sent in the order in which they were written, and a package without \
 measured_at gets the time of its file. Write a file elsewhere and then rename it into the folder, so that it is complete when it appears.
 
+With --watch and --map, CSV, TXT and XML exports in the folder are sent too. Each record becomes a file of its own in FOLDER/sending, such as export 000002.json, and the export is moved to FOLDER/sent. If one of its records is invalid, nothing of it is sent, and it is moved to FOLDER/rejected. A record without a time gets the time of its export.
+
 Examples:
   partner measure --branch ANK-01 --plate '34 ABC 123' \\
       --point BRAKE_FRONT_LEFT=2.85 --point SLIP_FRONT=-1.4
   partner measure package.json
   generate | partner measure -
   partner measure --map mapping.toml export.csv --dry-run
-  partner measure --watch /var/spool/test-line";
+  partner measure --watch /var/spool/test-line
+  partner measure --watch exports --map mapping.toml";
 
 /// The arguments of `measure`.
 #[derive(Args, Debug)]
@@ -65,13 +68,13 @@ pub struct MeasureArgs {
     /// The device's serial number
     #[arg(long, value_name = "SERIAL", requires = "branch")]
     pub device: Option<String>,
-    /// A mapping with which FILE, a CSV or XML export, becomes packages
-    #[arg(long, value_name = "MAPPING", requires = "file")]
+    /// A mapping with which FILE or the files in the folder, CSV or XML exports, become packages
+    #[arg(long, value_name = "MAPPING", conflicts_with = "branch")]
     pub map: Option<PathBuf>,
-    /// With --map: print the packages and send nothing
-    #[arg(long, requires = "map")]
+    /// With --map: print the packages of FILE and send nothing
+    #[arg(long, requires_all = ["map", "file"])]
     pub dry_run: bool,
-    /// Submit each JSON file that appears in this folder, until the program is stopped
+    /// Submit each JSON file that appears in this folder, with --map also exports, until the program is stopped
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["branch", "plate", "point", "measured_at", "external_id", "device"])]
     pub watch: Option<PathBuf>,
     /// With --watch: how long a file must be unchanged before it is sent
@@ -91,6 +94,7 @@ pub(crate) async fn run(connect: &Connect, args: &MeasureArgs) -> Result<ExitCod
             settle: args.settle,
             every: args.every,
             once: args.once,
+            mapping: args.map.clone(),
         };
         return watch::run(connect, folder, options).await;
     }

@@ -2,10 +2,14 @@
 //!
 //! | Path | State |
 //! |---|---|
-//! | `FOLDER/NAME.json` | new, perhaps incomplete |
+//! | `FOLDER/NAME.json`, with a mapping also `NAME.csv`, `NAME.txt` and `NAME.xml` | new, perhaps incomplete |
 //! | `FOLDER/sending/UUID~NAME.json` | being sent; the UUID contains the file's time and gives the package its `external_id` and its `measured_at`, unless it has its own |
+//! | `FOLDER/sending/UUID~NAME.csv` | an export, before its records become files of their own in the same folder |
 //! | `FOLDER/sent/NAME.UUID.json` | recorded; the response is in `NAME.UUID.answer.json` beside it |
+//! | `FOLDER/sent/NAME.UUID.csv` | an export whose records became files |
 //! | `FOLDER/rejected/NAME.UUID.json` | rejected by the service or by this program; the reason is beside it |
+//!
+//! The file is long because all these moves share their order of writes and syncs.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -18,6 +22,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::file_time::{time_of, uuid_at};
+use super::map::{self, Mapping};
 use super::package::{InvalidPackage, Package};
 use crate::failure::Failure;
 use crate::file::NewFile;
@@ -39,6 +44,8 @@ pub(super) struct Spool {
     sending: PathBuf,
     sent: PathBuf,
     rejected: PathBuf,
+    /// Converts exports, if they are sent too.
+    mapping: Option<Mapping>,
     settle: Duration,
     /// The last known state of each new file, and when it was first seen in that state.
     seen: HashMap<OsString, (FileState, Instant)>,
@@ -62,6 +69,8 @@ pub(super) struct Claimed {
     /// The file's time, which counts as the time of the measurement.
     measured_at: Option<DateTime<Utc>>,
     name: String,
+    /// `json`, or the extension of an export.
+    extension: String,
     uuid: Uuid,
     path: PathBuf,
 }
@@ -75,7 +84,7 @@ pub(super) enum End {
 
 impl Spool {
     /// Locks a folder for this process, and finishes the moves that an earlier process began.
-    pub(super) fn open(root: &Path, settle: Duration) -> Result<Self, Failure> {
+    pub(super) fn open(root: &Path, settle: Duration, mapping: Option<Mapping>) -> Result<Self, Failure> {
         if !root.is_dir() {
             return Err(Failure::NotFound(format!("{} is not a folder", root.display())));
         }
@@ -100,6 +109,7 @@ impl Spool {
             sending: folder("sending")?,
             sent: folder("sent")?,
             rejected: folder("rejected")?,
+            mapping,
             settle,
             seen: HashMap::new(),
             broken: HashMap::new(),
@@ -108,6 +118,12 @@ impl Spool {
         };
         sync_folder(root)?;
         spool.finish_recorded_files()?;
+        if spool.mapping.is_none() && !spool.exports()?.is_empty() {
+            eprintln!(
+                "exports from an earlier watch are in {}; pass --map to send them",
+                spool.sending.display()
+            );
+        }
         Ok(spool)
     }
 
@@ -120,7 +136,7 @@ impl Spool {
         let entries = entries(&self.root)?;
         self.reported
             .retain(|name| entries.iter().any(|entry| entry.name == *name));
-        for Entry { name, state, is_json } in entries {
+        for Entry { name, state, extension } in entries {
             if self.reported.contains(&name) {
                 continue;
             }
@@ -130,9 +146,10 @@ impl Spool {
             };
             let unchanged = now.duration_since(since);
             let broken_after = (self.settle * BROKEN_AFTER_SETTLES).max(BROKEN_AFTER_MIN);
+            let is_json = extension.as_deref() == Some("json");
             if unchanged < self.settle || is_json && !self.is_decided(&name) && unchanged < broken_after {
                 remaining.insert(name, (state, since));
-            } else if is_json {
+            } else if is_json || self.mapping.is_some() && is_export(extension.as_deref()) {
                 ready.push((state.modified, name, (state, since)));
             } else {
                 unread.push(name);
@@ -172,19 +189,63 @@ impl Spool {
             names.push(format!("{more} more"));
         }
         let root = self.root.display();
+        let kinds = match self.mapping {
+            Some(_) => ".json, .csv, .txt and .xml",
+            None => ".json",
+        };
         eprintln!(
-            "not sent: {} (only .json files directly in {root} are)",
+            "not sent: {} (only {kinds} files directly in {root} are)",
             names.join(", ")
         );
         self.reported.extend(unread);
     }
 
+    /// Converts the claimed exports to packages, which are files to send. Returns the exports that are invalid, with the reasons.
+    pub(super) fn convert(&self) -> Result<Vec<(Claimed, String)>, Failure> {
+        let Some(mapping) = &self.mapping else {
+            return Ok(Vec::new());
+        };
+        let mut invalid = Vec::new();
+        for export in self.exports()? {
+            let bytes = fs::read(&export.path).map_err(Failure::of(&export.path))?;
+            let records = match map::convert(mapping, &bytes, &export.path) {
+                Ok(records) => records,
+                Err(reason) => {
+                    invalid.push((export, reason));
+                    continue;
+                }
+            };
+            // A crash before the export is moved repeats this, with the same names.
+            for (index, record) in records.iter().enumerate() {
+                let uuid = record.uuid(export.measured_at);
+                // Of records of the same time, the first in the file is sent first.
+                let name = format!("{uuid}~{} {:06}.json", export.name, index + 1);
+                let mut file = NewFile::replacing(&self.sending.join(name))?;
+                file.write(&record.package)?;
+                file.replace()?;
+            }
+            sync_folder(&self.sending)?;
+            self.move_to(&export, End::Sent)?;
+        }
+        Ok(invalid)
+    }
+
     /// Returns the files to send, in their order.
     pub(super) fn to_send(&self) -> Result<Vec<Claimed>, Failure> {
+        let claimed = self.claimed()?;
+        Ok(claimed.into_iter().filter(|file| file.extension == "json").collect())
+    }
+
+    /// Returns the claimed exports.
+    fn exports(&self) -> Result<Vec<Claimed>, Failure> {
+        let claimed = self.claimed()?;
+        Ok(claimed.into_iter().filter(|file| file.extension != "json").collect())
+    }
+
+    fn claimed(&self) -> Result<Vec<Claimed>, Failure> {
         let mut claimed: Vec<_> = entries(&self.sending)?
             .into_iter()
-            .filter(|entry| entry.is_json)
-            .filter_map(|entry| Claimed::of(&self.sending, &entry.name))
+            .filter_map(|entry| Claimed::of(&self.sending, &entry.name, entry.extension?))
             .collect();
         claimed.sort_unstable();
         Ok(claimed)
@@ -232,7 +293,7 @@ impl Spool {
 
     /// Moves the files whose response was written before an earlier process ended.
     fn finish_recorded_files(&self) -> Result<(), Failure> {
-        for file in self.to_send()? {
+        for file in self.claimed()? {
             for end in [End::Sent, End::Rejected] {
                 if self.folder(end).join(file.response_name()).exists() {
                     self.move_to(&file, end)?;
@@ -273,7 +334,8 @@ impl Spool {
             .take(NAME_MAX)
             .collect();
         let uuid = uuid_at(modified, Utc::now(), ahead);
-        let claimed = self.sending.join(format!("{uuid}~{stem}.json"));
+        let extension = lower_extension(name).unwrap_or_default();
+        let claimed = self.sending.join(format!("{uuid}~{stem}.{extension}"));
         let path = self.root.join(name);
         match fs::rename(&path, &claimed) {
             Ok(()) => Ok(true),
@@ -294,13 +356,14 @@ impl Spool {
 }
 
 impl Claimed {
-    fn of(folder: &Path, name: &OsStr) -> Option<Self> {
+    fn of(folder: &Path, name: &OsStr, extension: String) -> Option<Self> {
         let text = name.to_str()?;
         let (uuid, rest) = text.split_once('~')?;
         let uuid: Uuid = uuid.parse().ok()?;
         Some(Self {
             measured_at: time_of(uuid),
-            name: rest.strip_suffix(".json")?.to_owned(),
+            name: rest.strip_suffix(&extension)?.strip_suffix('.')?.to_owned(),
+            extension,
             uuid,
             path: folder.join(name),
         })
@@ -308,11 +371,11 @@ impl Claimed {
 
     /// Returns the original file name, perhaps shortened.
     pub(super) fn name(&self) -> String {
-        format!("{}.json", self.name)
+        format!("{}.{}", self.name, self.extension)
     }
 
     fn final_name(&self) -> String {
-        format!("{}.{}.json", self.name, self.uuid)
+        format!("{}.{}.{}", self.name, self.uuid, self.extension)
     }
 
     fn response_name(&self) -> String {
@@ -333,8 +396,18 @@ impl FileState {
 struct Entry {
     name: OsString,
     state: FileState,
-    /// Whether it is a file, not a link or a folder, whose name ends in `.json`.
-    is_json: bool,
+    /// The extension in lower case, if it is a file, not a link or a folder.
+    extension: Option<String>,
+}
+
+/// Returns whether files with this extension may be exports.
+fn is_export(extension: Option<&str>) -> bool {
+    matches!(extension, Some("csv" | "txt" | "xml"))
+}
+
+fn lower_extension(name: &OsStr) -> Option<String> {
+    let extension = Path::new(name).extension()?;
+    Some(extension.to_string_lossy().to_ascii_lowercase())
 }
 
 /// Returns the entries of a folder, without hidden ones and the folders of this program.
@@ -349,9 +422,8 @@ fn entries(folder: &Path) -> Result<Vec<Entry>, Failure> {
         }
         // Skip a file that was removed since the folder was read.
         let Ok(metadata) = entry.metadata() else { continue };
-        let extension = Path::new(&name).extension();
         found.push(Entry {
-            is_json: metadata.is_file() && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")),
+            extension: lower_extension(&name).filter(|_| metadata.is_file()),
             state: FileState::of(&metadata),
             name,
         });

@@ -1,7 +1,7 @@
 //! `partner measure --watch`: submits each file that appears in a folder and retries until the service responds.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,8 @@ use partner_api_client::{Call as _, Client, ClientInfo as _, Code, Problem, Resp
 use partner_api_terminal::when;
 use serde_json::{Value, json};
 
-use super::package::InvalidPackage;
-use super::skipped;
 use super::spool::{Claimed, End, Spool};
+use super::{map, skipped};
 use crate::failure::{Failure, details};
 use crate::platform::shutdown_signal;
 use crate::profile::Connect;
@@ -31,6 +30,8 @@ pub(super) struct Options {
     pub(super) every: Duration,
     /// Whether to stop when every file has been processed.
     pub(super) once: bool,
+    /// The mapping with which exports become packages.
+    pub(super) mapping: Option<PathBuf>,
 }
 
 /// The result of a round over all files.
@@ -58,7 +59,8 @@ pub(super) async fn run(connect: &Connect, folder: &Path, options: Options) -> R
         total: Duration::from_secs(60),
         ..RetryPolicy::default()
     })?;
-    let spool = Spool::open(folder, options.settle)?;
+    let mapping = options.mapping.as_deref().map(map::load).transpose()?;
+    let spool = Spool::open(folder, options.settle, mapping)?;
     check_key(&client).await?;
     eprintln!("watching {}", folder.display());
     tokio::select! {
@@ -123,6 +125,11 @@ impl Watch {
     async fn round(&mut self) -> Result<Round, Failure> {
         let ahead = TimeDelta::seconds(self.client.inner().seconds_ahead());
         let is_waiting = self.spool.claim(Instant::now(), ahead)?;
+        for (export, reason) in self.spool.convert()? {
+            let answer = not_sent(&reason, None);
+            self.spool.finish(&export, End::Rejected, &answer)?;
+            self.print(&export, End::Rejected, &answer, &reason);
+        }
         let files = self.spool.to_send()?;
         let left = files.len();
         let mut done = 0;
@@ -176,7 +183,11 @@ impl Watch {
         }
         let package = match self.spool.read(file, now)? {
             None => return Ok(None),
-            Some(Err(invalid)) => return Ok(Some(not_sent(&invalid))),
+            Some(Err(invalid)) => {
+                let message = invalid.to_string();
+                let answer = not_sent(&message, invalid.error());
+                return Ok(Some(Outcome::Finished(End::Rejected, answer, message)));
+            }
             Some(Ok(package)) => package,
         };
         let external_id = package.added_id.clone();
@@ -270,18 +281,16 @@ fn classify(problem: Problem) -> Outcome {
     }
 }
 
-/// Returns the outcome of a file that is not a package.
-fn not_sent(invalid: &InvalidPackage) -> Outcome {
-    let message = invalid.to_string();
+/// Returns the content of the response file beside a file that this program rejected.
+fn not_sent(message: &str, invalid: Option<&ValidationError>) -> Value {
     let detail = |error: &ValidationError| json!({ "field": error.field, "message": error.message });
-    let answer = json!({
+    json!({
         "at": when::at(Utc::now()),
         "error": {
             "code": "not_sent",
             "message": message,
-            "field": invalid.error().map(|error| &error.field),
-            "details": invalid.error().map(detail).into_iter().collect::<Vec<_>>(),
+            "field": invalid.map(|error| &error.field),
+            "details": invalid.map(detail).into_iter().collect::<Vec<_>>(),
         },
-    });
-    Outcome::Finished(End::Rejected, answer, message)
+    })
 }

@@ -175,6 +175,92 @@ async fn a_file_in_utf_16_with_a_byte_order_mark_is_sent_in_utf_8() {
     assert_eq!(rows, json!([{ "device_serial": "Tünel-1" }]));
 }
 
+fn with_mapping(folder: &[&'static str]) -> Vec<&'static str> {
+    [folder, &["--map", "mapping.toml"]].concat()
+}
+
+const EXPORTS: &str = r#"
+branch_code = { value = "IZMIR-01" }
+plate = { column = "Plate" }
+measured_at = { column = "Time", format = "%Y-%m-%d %H:%M", offset = "+03:00" }
+points = { SLIP_FRONT = { column = "Slip" } }
+"#;
+
+/// MEA-5, MEA-10
+#[tokio::test]
+async fn the_records_of_an_export_are_sent_once_in_the_order_of_their_times() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    fs::write(program.path("mapping.toml"), EXPORTS).unwrap();
+    let export = "Plate,Time,Slip\n34 ABC 123,,3\n34 ABC 123,2026-06-15 12:00,2\n34 ABC 123,2026-06-15 11:00,1\n";
+    let written: DateTime<Utc> = "2026-06-15T09:30:00.250Z".parse().unwrap();
+    for number in 1..=2 {
+        write_at(&spool(&program).join("Export.CSV"), export, written.into());
+        let ran = program.run(&with_mapping(&ONCE)).await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(
+            ran.stdout.matches("recorded before").count(),
+            (number - 1) * 3,
+            "{}",
+            ran.stdout
+        );
+    }
+    let query = "SELECT convert_from(raw, 'UTF8')::jsonb->'measurements'->>'SLIP_FRONT' AS slip, measured_at AT TIME ZONE 'UTC' AS at
+                 FROM measurements ORDER BY received_at, id";
+    assert_eq!(
+        service.rows(query).await,
+        json!([
+            { "slip": "1", "at": "2026-06-15T08:00:00" },
+            { "slip": "2", "at": "2026-06-15T09:00:00" },
+            { "slip": "3", "at": "2026-06-15T09:30:00.25" },
+        ])
+    );
+    assert_eq!(names(&program, "sending"), [""; 0]);
+    let kept = |ending: &str| {
+        let sent = names(&program, "sent");
+        sent.iter().filter(|name| name.ends_with(ending)).count()
+    };
+    assert_eq!((kept(".csv"), kept(".answer.json"), kept(".json")), (2, 3, 6));
+}
+
+/// MEA-10
+#[tokio::test]
+async fn an_export_with_an_invalid_record_is_rejected_as_a_whole() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    fs::write(program.path("mapping.toml"), EXPORTS).unwrap();
+    let export = "Plate,Time,Slip\n34 ABC 123,2026-06-15 11:00,1\n34 ABC 123,,\n";
+    fs::write(spool(&program).join("export.csv"), export).unwrap();
+    let ran = program.run(&with_mapping(&ONCE)).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("rejected  export.csv"), "{}", ran.stdout);
+    let response = response(&program, "rejected");
+    assert_eq!(response["error"]["code"], "not_sent");
+    let message = response["error"]["message"].as_str().unwrap();
+    assert!(message.contains("line 3: has no measured values"), "{message}");
+    assert_eq!(service.count("measurements").await, 0);
+}
+
+/// MEA-10
+#[tokio::test]
+async fn an_interrupted_conversion_of_an_export_is_repeated() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    fs::write(program.path("mapping.toml"), EXPORTS).unwrap();
+    let sending = spool(&program).join("sending");
+    fs::create_dir_all(&sending).unwrap();
+    let claimed = sending.join("0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f~export.csv");
+    fs::write(claimed, "Plate,Time,Slip\n34 ABC 123,2026-06-15 11:00,1\n").unwrap();
+    // Without the mapping it waits.
+    let ran = program.run(&ONCE).await;
+    assert!(ran.stderr.contains("pass --map to send them"), "{}", ran.stderr);
+    assert_eq!(service.count("measurements").await, 0);
+    let ran = program.run(&with_mapping(&ONCE)).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(service.count("measurements").await, 1);
+    assert_eq!(names(&program, "sending"), [""; 0]);
+}
+
 fn write_at(path: &Path, text: &str, time: SystemTime) {
     fs::write(path, text).unwrap();
     fs::File::options()

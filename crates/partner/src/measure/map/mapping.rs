@@ -13,7 +13,7 @@ use crate::measure::package::Point;
 /// A mapping file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Mapping {
+pub(in crate::measure) struct Mapping {
     /// The character encoding of the export; UTF-8, or UTF-16 with a byte-order mark, if it is absent.
     pub(super) encoding: Option<String>,
     /// The separator of a CSV file.

@@ -5,24 +5,37 @@ mod records;
 
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use partner_api_client::{Client, submit_raw};
 use partner_api_terminal::output::{Output, Row};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::file_time::uuid_with;
 use super::package::{Package, PackageFields};
 use super::skipped;
 use crate::failure::Failure;
 use crate::profile::Connect;
-use mapping::Mapping;
+pub(super) use mapping::Mapping;
 use records::Record;
 
 /// A record of the export and its package.
-struct Mapped {
+pub(super) struct Converted {
     /// The place of the record in the file, such as `line 2`.
-    place: String,
-    package: Package,
+    pub(super) place: String,
+    /// The package, perhaps without an `external_id`.
+    pub(super) package: Vec<u8>,
+    measured_at: Option<DateTime<Utc>>,
+}
+
+impl Converted {
+    /// Returns a UUID that depends only on the package and on `time`, which is used if the record has no time. So a record is recorded
+    /// once even if its file is submitted again.
+    pub(super) fn uuid(&self, time: Option<DateTime<Utc>>) -> Uuid {
+        let digest: [u8; 32] = Sha256::digest(&self.package).into();
+        uuid_with(self.measured_at.or(time), &digest)
+    }
 }
 
 /// The outcome of a record.
@@ -51,24 +64,31 @@ impl Row for Sent {
 
 /// Converts all records of an export, and submits them unless this is a dry run.
 pub(super) async fn run(connect: &Connect, mapping: &Path, export: &Path, is_dry_run: bool) -> Result<(), Failure> {
-    let packages = packages(mapping, export)?;
+    let mapping = load(mapping)?;
+    let bytes = std::fs::read(export).map_err(Failure::of(export))?;
+    let invalid = |error: String| Failure::Usage(format!("{}: {error}", export.display()));
+    let mut packages = Vec::new();
+    for record in convert(&mapping, &bytes, export).map_err(invalid)? {
+        let package =
+            Package::of(&record.package, record.uuid(None), None).map_err(|error| invalid(error.to_string()))?;
+        packages.push((record.place, package));
+    }
     if is_dry_run {
-        for mapped in packages {
-            println!("{}", String::from_utf8_lossy(&mapped.package.body));
+        for (_, package) in packages {
+            println!("{}", String::from_utf8_lossy(&package.body));
         }
         return Ok(());
     }
     let client = connect.client()?;
     let mut sent = Vec::new();
-    for mapped in packages {
-        sent.push(submit(&client, mapped).await?);
+    for (place, package) in packages {
+        sent.push(submit(&client, place, package).await?);
     }
     Output::rows(&sent, "The file has no records.").print(connect.json)?;
     Ok(())
 }
 
-async fn submit(client: &Client, mapped: Mapped) -> Result<Sent, Failure> {
-    let Mapped { place, package } = mapped;
+async fn submit(client: &Client, place: String, package: Package) -> Result<Sent, Failure> {
     let external_id = package.added_id.clone();
     let answer = submit_raw(client, package.body).await.inspect_err(|_| {
         eprintln!(
@@ -90,33 +110,36 @@ async fn submit(client: &Client, mapped: Mapped) -> Result<Sent, Failure> {
     })
 }
 
-/// Returns the package of each record.
+/// Reads a mapping file.
+pub(super) fn load(path: &Path) -> Result<Mapping, Failure> {
+    let text = crate::text::read(path).map_err(Failure::of(path))?;
+    Mapping::parse(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+}
+
+/// Converts the records of an export. The path determines its format.
 ///
 /// # Errors
 /// All invalid records, so that nothing is sent if one is invalid.
-fn packages(mapping: &Path, export: &Path) -> Result<Vec<Mapped>, Failure> {
-    let text = crate::text::read(mapping).map_err(Failure::of(mapping))?;
-    let mapping = Mapping::parse(&text).map_err(|error| Failure::Usage(format!("{}: {error}", mapping.display())))?;
-    let bytes = std::fs::read(export).map_err(Failure::of(export))?;
-    let invalid = |error: String| Failure::Usage(format!("{}: {error}", export.display()));
-    let records = records::read(&bytes, export, &mapping).map_err(invalid)?;
-    let (mut packages, mut errors) = (Vec::new(), Vec::new());
-    for record in records {
-        match package(&mapping, &record) {
-            Ok(package) => packages.push(Mapped {
+pub(super) fn convert(mapping: &Mapping, export: &[u8], path: &Path) -> Result<Vec<Converted>, String> {
+    let (mut converted, mut errors) = (Vec::new(), Vec::new());
+    for record in records::read(export, path, mapping)? {
+        match package(mapping, &record) {
+            Ok((package, measured_at)) => converted.push(Converted {
                 place: record.place,
                 package,
+                measured_at,
             }),
             Err(error) => errors.push(format!("{}: {error}", record.place)),
         }
     }
     match errors.is_empty() {
-        true => Ok(packages),
-        false => Err(invalid(format!("nothing was sent\n    {}", errors.join("\n    ")))),
+        true => Ok(converted),
+        false => Err(format!("nothing was sent\n    {}", errors.join("\n    "))),
     }
 }
 
-fn package(mapping: &Mapping, record: &Record) -> Result<Package, String> {
+/// Returns the package of a record, and the time of the record.
+fn package(mapping: &Mapping, record: &Record) -> Result<(Vec<u8>, Option<DateTime<Utc>>), String> {
     let points = mapping.points(record)?;
     let branch_code = mapping.branch_code.of(record);
     let plate = mapping.plate.of(record);
@@ -125,22 +148,15 @@ fn package(mapping: &Mapping, record: &Record) -> Result<Package, String> {
         text.filter(|text| !text.is_empty())
     };
     let (external_id, device_serial) = (optional(&mapping.external_id), optional(&mapping.device_serial));
+    let measured_at = mapping.measured_at(record)?;
     let fields = PackageFields {
         branch_code: &branch_code,
         plate: &plate,
-        measured_at: mapping.measured_at(record)?,
+        measured_at,
         external_id: external_id.as_deref(),
         device_serial: device_serial.as_deref(),
         measurements: &points,
     };
     let text = fields.to_json().map_err(|failure| failure.to_string())?;
-    Package::of(&text, uuid_of(&text), None).map_err(|error| error.to_string())
-}
-
-/// Returns a UUID that depends only on the package, so that a record is recorded once even if its file is submitted again.
-fn uuid_of(package: &[u8]) -> Uuid {
-    let digest = Sha256::digest(package);
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+    Ok((text, measured_at))
 }
