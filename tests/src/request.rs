@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use crate::fixture::TestKey;
 
 /// A request's body.
-pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 #[derive(Clone, Debug)]
 enum Sending {
@@ -198,7 +198,7 @@ impl Request {
     }
 
     /// Builds the request that hyper sends, signed with the current time.
-    pub(crate) fn build(&self, host: &str) -> hyper::Request<Body> {
+    pub fn build(&self, host: &str) -> hyper::Request<Body> {
         let mut request = hyper::Request::new(self.hyper_body());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self

@@ -3,15 +3,26 @@
 //! This module is for code generated with `--dispatch calls`. It rejects the same requests as Dropshot's extractors do,
 //! but reports the place of each error, and all errors of a body or query at once.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaSettings;
 use serde::de::value::{Error as TextError, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 
 use crate::validation::{Path, ValidationError, ValidationErrors};
 use crate::{json, plain};
+
+/// Permits for reading large bodies, one for every second processor. An invalid body of a megabyte can take 10 ms, in which an async
+/// thread would delay all its other requests.
+static LARGE_BODIES: LazyLock<Semaphore> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Semaphore::new(processors.div_ceil(2))
+});
 
 /// The parts of a request from which the arguments of an operation are read.
 #[derive(Clone, Debug, Default)]
@@ -90,13 +101,43 @@ pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T,
     parameters(as_texts(&sent), &[])
 }
 
-/// Reads a JSON body. A missing `Content-Type` counts as JSON.
+/// Reads a JSON body. A missing `Content-Type` counts as JSON. A body of more than [`json::MAX_DIAGNOSED`] bytes is read on a thread for
+/// blocking work, few at a time.
 ///
 /// # Errors
 /// An error for another media type, or for each invalid value in the body.
-pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, ValidationErrors> {
+pub async fn body<T>(request: &Request) -> Result<T, ValidationErrors>
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+{
     check_json(&request.headers)?;
-    json::read(&request.body).map_err(|errors| compressed(&request.headers).map_or(errors, ValidationErrors::from))
+    let read = if request.body.len() <= json::MAX_DIAGNOSED {
+        json::read(&request.body)
+    } else {
+        read_large(request.body.clone()).await
+    };
+    read.map_err(|errors| compressed(&request.headers).map_or(errors, ValidationErrors::from))
+}
+
+async fn read_large<T>(body: Bytes) -> Result<T, ValidationErrors>
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    // The semaphore is never closed.
+    let permit = LARGE_BODIES.acquire().await.ok();
+    let reading = spawn_blocking(move || {
+        let read = json::read(&body);
+        drop(permit);
+        read
+    });
+    match reading.await {
+        Ok(read) => read,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down.
+            Err(_) => std::future::pending().await,
+        },
+    }
 }
 
 /// Reads a JSON body. If the body is invalid, `further` adds errors that the document does not describe. It is not
@@ -104,11 +145,14 @@ pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Va
 ///
 /// # Errors
 /// The errors of [`body`], and those that `further` adds.
-pub fn body_and<T: DeserializeOwned + JsonSchema>(
+pub async fn body_and<T>(
     request: &Request,
-    further: impl FnOnce(&serde_json::Value) -> Vec<ValidationError>,
-) -> Result<T, ValidationErrors> {
-    body(request).map_err(|mut errors| {
+    further: impl FnOnce(&serde_json::Value) -> Vec<ValidationError> + Send,
+) -> Result<T, ValidationErrors>
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    body(request).await.map_err(|mut errors| {
         if request.body.len() <= json::MAX_DIAGNOSED
             && let Ok(document) = serde_json::from_slice(&request.body)
         {
@@ -124,10 +168,13 @@ pub fn body_and<T: DeserializeOwned + JsonSchema>(
 ///
 /// # Errors
 /// The errors of [`body`].
-pub fn optional_body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<Option<T>, ValidationErrors> {
+pub async fn optional_body<T>(request: &Request) -> Result<Option<T>, ValidationErrors>
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+{
     match request.body.is_empty() {
         true => Ok(None),
-        false => body(request).map(Some),
+        false => body(request).await.map(Some),
     }
 }
 

@@ -1,10 +1,13 @@
 //! Reading arguments from a request, and matching its path with a template.
 
+use std::pin::pin;
+use std::task::{Context, Waker};
+
 use bytes::Bytes;
 use codegen_runtime::call::{self, Query, Request};
 use codegen_runtime::param::variables;
 use codegen_runtime::validation::{ValidationError, ValidationErrors};
-use codegen_runtime::{NumberRules, StringRules, param};
+use codegen_runtime::{NumberRules, StringRules, json, param};
 use http::header;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -95,8 +98,8 @@ fn all_errors_in_a_query_are_reported_at_once() {
     assert_eq!(messages(rejected), ["limits → limits: is unknown"]);
 }
 
-#[test]
-fn a_body_with_another_content_type_is_rejected() {
+#[tokio::test]
+async fn a_body_with_another_content_type_is_rejected() {
     let mut request = sent(b"{\"name\":\"a\"}");
     for accepted in [
         None,
@@ -108,7 +111,7 @@ fn a_body_with_another_content_type_is_rejected() {
         if let Some(value) = accepted {
             request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
         }
-        let read = call::body::<Named>(&request).map(|read| read.name);
+        let read = call::body::<Named>(&request).await.map(|read| read.name);
         assert_eq!(read, Ok("a".into()), "{accepted:?}");
     }
     for (value, message) in [
@@ -117,27 +120,49 @@ fn a_body_with_another_content_type_is_rejected() {
         ("", "must be application/json, is empty"),
     ] {
         request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
-        let rejected = call::body::<Named>(&request).unwrap_err();
+        let rejected = call::body::<Named>(&request).await.unwrap_err();
         assert_eq!(messages(rejected), [format!("Content-Type → Content-Type: {message}")]);
     }
 }
 
-#[test]
-fn a_compressed_body_is_rejected() {
+#[tokio::test]
+async fn a_compressed_body_is_rejected() {
     let mut request = sent(b"\x1f\x8b\x08\x00");
     request
         .headers
         .insert(header::CONTENT_ENCODING, "gzip".parse().unwrap());
-    let rejected = call::body::<Named>(&request).unwrap_err();
+    let rejected = call::body::<Named>(&request).await.unwrap_err();
     assert_eq!(rejected.first().field, "Content-Encoding");
     request
         .headers
         .insert(header::CONTENT_ENCODING, "identity".parse().unwrap());
-    let rejected = call::body::<Named>(&request).unwrap_err();
+    let rejected = call::body::<Named>(&request).await.unwrap_err();
     assert_eq!(
         rejected.first().to_string(),
         "body: is compressed (gzip); compressed bodies are not accepted, send the JSON itself"
     );
+}
+
+/// KEY-10
+#[tokio::test]
+async fn a_large_body_is_not_read_on_an_async_thread() {
+    let name = "a".repeat(2 * json::MAX_DIAGNOSED);
+    let large = |name: &str, other: &str| Request {
+        body: format!("{{\"name\":{name},\"other\":\"{other}\"}}").into(),
+        ..Request::default()
+    };
+    let is_done_at_once = |request: &Request| {
+        let mut reading = pin!(call::body::<Named>(request));
+        reading
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_ready()
+    };
+    let valid = large(&format!("\"{name}\""), "");
+    assert!(!is_done_at_once(&valid) && is_done_at_once(&large("\"a\"", "")));
+    assert_eq!(call::body::<Named>(&valid).await.unwrap().name, name);
+    let rejected = call::body::<Named>(&large("5", &name)).await.unwrap_err();
+    assert_eq!(rejected.first().field, "/name");
 }
 
 #[test]
@@ -165,8 +190,8 @@ fn a_form_is_read_like_parameters() {
     }
 }
 
-#[test]
-fn further_errors_are_added_to_those_of_a_rejected_body() {
+#[tokio::test]
+async fn further_errors_are_added_to_those_of_a_rejected_body() {
     let further = |document: &serde_json::Value| {
         assert_eq!(document["name"], 5);
         vec![
@@ -174,7 +199,9 @@ fn further_errors_are_added_to_those_of_a_rejected_body() {
             ValidationError::of_member("other", "is reported, too"),
         ]
     };
-    let rejected = call::body_and::<Named>(&sent(b"{\"name\":5}"), further).unwrap_err();
+    let rejected = call::body_and::<Named>(&sent(b"{\"name\":5}"), further)
+        .await
+        .unwrap_err();
     assert_eq!(
         messages(rejected),
         [
@@ -184,8 +211,8 @@ fn further_errors_are_added_to_those_of_a_rejected_body() {
     );
     // A valid body is checked by the handler, and one that is not JSON cannot be checked further.
     let never = |_: &serde_json::Value| unreachable!();
-    assert!(call::body_and::<Named>(&sent(b"{\"name\":\"a\"}"), never).is_ok());
-    assert!(call::body_and::<Named>(&sent(b"{\"name\""), never).is_err());
+    assert!(call::body_and::<Named>(&sent(b"{\"name\":\"a\"}"), never).await.is_ok());
+    assert!(call::body_and::<Named>(&sent(b"{\"name\""), never).await.is_err());
 }
 
 #[test]

@@ -95,9 +95,11 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
                 true => quote! { call::optional_form(request)? },
                 false => quote! { call::form(request)? },
             },
-            (_, Some(body)) if body.optional => quote! { call::optional_body(request)? },
-            (_, Some(body)) if body.further_errors => quote! { call::body_and(request, #file::further_errors)? },
-            _ => quote! { call::body(request)? },
+            (_, Some(body)) if body.optional => quote! { call::optional_body(request).await? },
+            (_, Some(body)) if body.further_errors => {
+                quote! { call::body_and(request, #file::further_errors).await? }
+            }
+            _ => quote! { call::body(request).await? },
         })
         .collect();
     if operation.body.as_ref().is_some_and(|body| body.raw) {

@@ -7,7 +7,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::client_network::ClientNetwork;
 use super::clock::{Clock, micros};
@@ -55,6 +55,8 @@ pub(super) struct Activity {
     pub id: u64,
     /// The network under which the connection is counted; `None` if its address is exempt.
     pub address: Option<ClientNetwork>,
+    /// Permits for requests of the network that are in progress; `None` if its address is exempt.
+    pub permits: Option<Arc<Semaphore>>,
     clock: Clock,
     opened: u64,
     protocol: AtomicU8,
@@ -100,11 +102,18 @@ impl Memory {
 }
 
 impl Activity {
-    pub fn new(id: u64, address: Option<ClientNetwork>, clock: Clock, memory: Arc<Memory>) -> Self {
+    pub fn new(
+        id: u64,
+        address: Option<ClientNetwork>,
+        permits: Option<Arc<Semaphore>>,
+        clock: Clock,
+        memory: Arc<Memory>,
+    ) -> Self {
         let now = clock.now();
         Activity {
             id,
             address,
+            permits,
             clock,
             opened: now,
             protocol: AtomicU8::new(Protocol::Unknown as u8),
@@ -132,7 +141,10 @@ impl Activity {
         self.head_since.store(0, Relaxed);
         let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
         self.protocol.store(protocol as u8, Release);
-        InFlight(self.clone())
+        InFlight {
+            activity: self.clone(),
+            permit: None,
+        }
     }
 
     /// Returns the protocol as far as it is known.
@@ -295,20 +307,24 @@ impl Activity {
 
 /// A request, from the end of its head to the last byte of its response.
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<Activity>);
+pub(super) struct InFlight {
+    activity: Arc<Activity>,
+    /// See [`Limits::in_progress_per_address`].
+    pub permit: Option<OwnedSemaphorePermit>,
+}
 
 impl InFlight {
     /// Returns the activity of the request's connection.
     pub fn activity(&self) -> &Arc<Activity> {
-        &self.0
+        &self.activity
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         // The time is stored first, so that no reader sees an idle connection with an old time.
-        self.0.idle_since.store(self.0.clock.now(), Release);
-        self.0.requests.fetch_sub(1, AcqRel);
+        self.activity.idle_since.store(self.activity.clock.now(), Release);
+        self.activity.requests.fetch_sub(1, AcqRel);
     }
 }
 

@@ -10,6 +10,7 @@
 //! - A handler runs to its end even if its client disconnects ([`service`]). A panic becomes a response with status 500.
 //!   A response that is sent before the request body was read still reaches the client ([`io`]). A response with the extension
 //!   [`DropConnection`] is not sent.
+//! - Requests in progress are limited per client network. Further ones wait before their handlers start ([`service`]).
 //! - Responses that their peers do not read are limited in total and per client network ([`slots`]).
 //! - Rejected and closed connections are counted and logged ([`counts`]).
 //!

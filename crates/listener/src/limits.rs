@@ -38,16 +38,21 @@ pub struct Limits {
     /// Bytes of a response that a peer must read within [`Limits::stalled_response`]. The default is 16 KiB, which is half a
     /// kilobyte per second with the default time.
     pub response_bytes: u64,
-    /// Maximum number of responses per client network that their peers do not read. The default is 64. A response counts while
+    /// Maximum number of requests per client network that are in progress: their handlers run, or their responses have a known
+    /// size and are not sent completely. The default is 64. Further ones wait before their handlers start, so that a client which
+    /// sends many requests and reads no response occupies little memory with them.
+    pub in_progress_per_address: usize,
+    /// Maximum number of responses per client network that their peers do not read. The default is 32, which leaves the other half
+    /// of [`Limits::in_progress_per_address`] to clients behind the same address. A response counts while
     /// its peer has read less than [`Limits::response_bytes`] of it for a second. Every second, the connections whose
     /// responses have waited the longest are closed until the others are within the limit.
     pub unread_per_address: usize,
     /// Maximum number of such responses in total, including those to exempt addresses. The default is 1,024.
     pub unread: usize,
     /// Maximum number of bytes that such responses to one client network keep in memory, enforced in the same way. The default
-    /// is 2 MiB. Bytes that several responses share do not count.
+    /// is 1 MiB. Bytes that several responses share do not count.
     pub unread_bytes_per_address: u64,
-    /// Maximum number of bytes in memory that wait to be sent, in total. The default is 24 MiB. It is enforced at once, however
+    /// Maximum number of bytes in memory that wait to be sent, in total. The default is 16 MiB. It is enforced at once, however
     /// short the wait. A single response may be larger.
     pub unread_bytes: u64,
     /// Maximum number of running requests whose clients have disconnected. The default is 1,024. Further ones are dropped
@@ -89,10 +94,11 @@ impl Default for Limits {
             idle: Duration::from_secs(60),
             stalled_response: Duration::from_secs(30),
             response_bytes: 16 * 1024,
-            unread_per_address: 64,
+            in_progress_per_address: 64,
+            unread_per_address: 32,
             unread: 1024,
-            unread_bytes_per_address: 2 * 1024 * 1024,
-            unread_bytes: 24 * 1024 * 1024,
+            unread_bytes_per_address: 1024 * 1024,
+            unread_bytes: 16 * 1024 * 1024,
             detached: 1024,
             http1_buffer: 64 * 1024,
             http2_streams: 16,

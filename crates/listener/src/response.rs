@@ -60,10 +60,14 @@ enum State<B> {
 }
 
 impl<B: Body> TrackedBody<B> {
-    /// Wraps a body. The peer's time restarts after `restart_after` sent bytes, and the request ends with the body.
-    pub fn new(body: B, request: InFlight, restart_after: u64) -> Self {
+    /// Wraps a body. The peer's time restarts after `restart_after` sent bytes, and the request ends with the body. A body of unknown
+    /// size, such as a stream of events, may never end, so it keeps no permit.
+    pub fn new(body: B, mut request: InFlight, restart_after: u64) -> Self {
         if body.is_end_stream() {
             return Self::empty(request);
+        }
+        if body.size_hint().exact().is_none() {
+            request.permit = None;
         }
         TrackedBody(State::Body {
             body,

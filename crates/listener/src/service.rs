@@ -17,6 +17,7 @@ use http::{Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::service::Service;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 
 use super::Shared;
 use super::activity::{Activity, InFlight};
@@ -51,6 +52,23 @@ pub(super) struct ConnectionService<H> {
 
 type Work<B> = Pin<Box<dyn Future<Output = Result<Response<B>, Box<dyn Any + Send>>> + Send>>;
 
+/// The wait for a permit, which fails only if the semaphore is closed.
+type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+
+/// A request that is passed to its handler as soon as there is a permit. A running handler takes far more memory.
+struct Pending<H> {
+    request: Request<RequestBody>,
+    handler: Arc<H>,
+    peer: SocketAddr,
+    waiting: Option<Waiting>,
+}
+
+enum State<H, B> {
+    Pending(Pending<H>),
+    Running(Work<B>),
+    Finished,
+}
+
 impl<H, F, B> Service<Request<Incoming>> for ConnectionService<H>
 where
     H: Fn(SocketAddr, Request<RequestBody>) -> F + Send + Sync + 'static,
@@ -59,16 +77,19 @@ where
 {
     type Response = Response<TrackedBody<B>>;
     type Error = DropConnection;
-    type Future = RequestFuture<B>;
+    type Future = RequestFuture<H, B>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let version = request.version();
         let expects = request.headers().contains_key(EXPECT);
         let (parts, incoming) = request.into_parts();
         let (body, leftover) = RequestBody::new(incoming);
-        let (handler, peer) = (self.handler.clone(), self.peer);
-        // Called inside the future, so that a panic of the handler function itself is caught as well.
-        let work = async move { handler(peer, Request::from_parts(parts, body)).await };
+        let pending = Pending {
+            request: Request::from_parts(parts, body),
+            handler: self.handler.clone(),
+            peer: self.peer,
+            waiting: None,
+        };
         RequestFuture {
             shared: self.shared.clone(),
             in_flight: Some(self.activity.begin(version == Version::HTTP_2)),
@@ -76,37 +97,45 @@ where
             // HTTP/1.0 closes by default. After an expected 100 that was not sent, the client may or may not send its body.
             may_keep_alive: version == Version::HTTP_11 && !expects,
             version,
-            work: Some(Box::pin(AssertUnwindSafe(work).catch_unwind())),
-            started: false,
+            state: State::Pending(pending),
         }
     }
 }
 
 /// A running request. The handler runs in its connection's task, and is moved to a separate task only if the connection closes
 /// before it has finished.
-pub(super) struct RequestFuture<B: 'static> {
+pub(super) struct RequestFuture<H, B: 'static> {
     shared: Arc<Shared>,
     in_flight: Option<InFlight>,
     leftover: Option<Leftover>,
     may_keep_alive: bool,
     version: Version,
-    work: Option<Work<B>>,
-    started: bool,
+    state: State<H, B>,
 }
 
-impl<B: 'static> Unpin for RequestFuture<B> {}
+impl<H, B: 'static> Unpin for RequestFuture<H, B> {}
 
-impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for RequestFuture<B> {
+impl<H, F, B> Future for RequestFuture<H, B>
+where
+    H: Fn(SocketAddr, Request<RequestBody>) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+{
     type Output = Result<Response<TrackedBody<B>>, DropConnection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        this.started = true;
-        let Some(work) = &mut this.work else {
+        if let State::Pending(pending) = &mut this.state {
+            ready!(pending.poll_permit(this.in_flight.as_mut(), cx));
+            if let State::Pending(pending) = std::mem::replace(&mut this.state, State::Finished) {
+                this.state = State::Running(pending.start());
+            }
+        }
+        let State::Running(work) = &mut this.state else {
             return Poll::Pending;
         };
         let outcome = ready!(work.as_mut().poll(cx));
-        this.work = None;
+        this.state = State::Finished;
         let Some(in_flight) = this.in_flight.take() else {
             return Poll::Pending;
         };
@@ -140,7 +169,45 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for RequestFuture<B>
     }
 }
 
-impl<B: 'static> RequestFuture<B> {
+impl<H> Pending<H> {
+    /// Waits for a permit, unless the peer's address is exempt.
+    fn poll_permit(&mut self, in_flight: Option<&mut InFlight>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(in_flight) = in_flight else {
+            return Poll::Ready(());
+        };
+        let Some(permits) = &in_flight.activity().permits else {
+            return Poll::Ready(());
+        };
+        let permit = match &mut self.waiting {
+            None => match permits.clone().try_acquire_owned() {
+                Ok(permit) => Some(permit),
+                Err(_) => {
+                    let waiting = self.waiting.insert(Box::pin(permits.clone().acquire_owned()));
+                    ready!(waiting.as_mut().poll(cx)).ok()
+                }
+            },
+            Some(waiting) => ready!(waiting.as_mut().poll(cx)).ok(),
+        };
+        in_flight.permit = permit;
+        Poll::Ready(())
+    }
+
+    /// Returns the future of the handler.
+    fn start<F, B>(self) -> Work<B>
+    where
+        H: Fn(SocketAddr, Request<RequestBody>) -> F + Send + Sync + 'static,
+        F: Future<Output = Response<B>> + Send + 'static,
+    {
+        let Pending {
+            request, handler, peer, ..
+        } = self;
+        // Called inside the future, so that a panic of the handler function itself is caught as well.
+        let work = async move { handler(peer, request).await };
+        Box::pin(AssertUnwindSafe(work).catch_unwind())
+    }
+}
+
+impl<H, B: 'static> RequestFuture<H, B> {
     /// Handles the part of the body that the handler did not read. Returns whether the connection must close after the
     /// response.
     fn finish_body(&self, mut rest: Incoming, in_flight: &InFlight, cx: &mut Context<'_>) -> bool {
@@ -171,12 +238,13 @@ impl<B: 'static> RequestFuture<B> {
     }
 }
 
-impl<B: 'static> Drop for RequestFuture<B> {
+impl<H, B: 'static> Drop for RequestFuture<H, B> {
     fn drop(&mut self) {
-        // A handler that was never polled has done nothing that must be finished.
-        let Some(work) = self.work.take().filter(|_| self.started) else {
-            return;
-        };
-        self.shared.detach(work.map(drop));
+        // A handler that has not started has done nothing that must be finished.
+        if let State::Running(work) = std::mem::replace(&mut self.state, State::Finished) {
+            // It stays in progress.
+            let permit = self.in_flight.as_mut().and_then(|in_flight| in_flight.permit.take());
+            self.shared.detach(work.map(|_| drop(permit)));
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::activity::{Activity, Command, Memory};
@@ -114,7 +115,13 @@ impl Slots {
             return None;
         }
         let number = self.numbers.fetch_add(1, Relaxed);
-        let activity = Arc::new(Activity::new(number, address, self.clock, self.memory.clone()));
+        let permits = address.map(|address| {
+            let known = table.by_address.get(&address).and_then(BTreeMap::first_key_value);
+            let known = known.and_then(|(_, activity)| activity.permits.clone());
+            known.unwrap_or_else(|| Arc::new(Semaphore::new(limits.in_progress_per_address)))
+        });
+        let memory = self.memory.clone();
+        let activity = Arc::new(Activity::new(number, address, permits, self.clock, memory));
         table.insert((self.clock.now(), number), activity.clone());
         counts.accepted();
         Some(activity)

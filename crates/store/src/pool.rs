@@ -18,6 +18,9 @@ use crate::pacing::{PacedConnect, Pacer};
 pub const POOL_WAIT: Duration = Duration::from_millis(250);
 /// The time limit for establishing a connection, including TLS and authentication.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time limit for establishing the TCP connection of a pool's connection, unless the URL has another one. A server that can be
+/// reached accepts TCP connections at once, even if it is frozen. Packets that the network lost are therefore sent again soon.
+pub const TCP_CONNECT_TIMEOUT: Duration = Duration::from_millis(400);
 /// The time after which PostgreSQL cancels a statement.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a statement waits for a lock. It is shorter than [`STATEMENT_TIMEOUT`], so that the log distinguishes the two.
@@ -104,9 +107,9 @@ pub fn pool(config: Config, settings: &PoolSettings) -> Result<Pool, PoolSetupEr
     };
     let pacer = settings.pacer.clone();
     let connect = if wants_tls(&config) {
-        PacedConnect::new(ConfigConnectImpl { tls: tls()? }, pacer)
+        PacedConnect::new(ConfigConnectImpl { tls: tls()? }, config.clone(), pacer)
     } else {
-        PacedConnect::new(ConfigConnectImpl { tls: NoTls }, pacer)
+        PacedConnect::new(ConfigConnectImpl { tls: NoTls }, config.clone(), pacer)
     };
     let manager = Manager::from_connect(config, connect, manager_config);
     let timeouts = Timeouts {
@@ -193,7 +196,10 @@ pub enum DedicatedError {
 
 /// Returns `config` with the server-side timeouts as session defaults. Options that it already has come last, so that they
 /// take precedence.
-fn bounded(config: Config, settings: &PoolSettings) -> Config {
+fn bounded(mut config: Config, settings: &PoolSettings) -> Config {
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(TCP_CONNECT_TIMEOUT);
+    }
     let mut config = with_dead_peer_detection(config);
     let limits = [
         ("statement_timeout", settings.statement_timeout),

@@ -201,9 +201,10 @@ async fn submit_measurement(
             context,
             caller,
             call::body_and(
-                request,
-                crate::endpoints::measurements::submit_measurement::further_errors,
-            )?,
+                    request,
+                    crate::endpoints::measurements::submit_measurement::further_errors,
+                )
+                .await?,
             request.body.clone(),
         )
         .await?;

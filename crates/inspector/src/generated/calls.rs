@@ -130,7 +130,7 @@ async fn sign_in(
     let response = crate::endpoints::session::sign_in::handle(
             context,
             caller,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -187,7 +187,7 @@ async fn open_report(
     let response = crate::endpoints::reports::open_report::handle(
             context,
             caller,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -216,7 +216,7 @@ async fn update_report(
             context,
             caller,
             call::path(request)?,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -231,7 +231,7 @@ async fn fill_form(
             context,
             caller,
             call::path(request)?,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -246,7 +246,7 @@ async fn move_report(
             context,
             caller,
             call::path(request)?,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -291,7 +291,7 @@ async fn order_photos(
             context,
             caller,
             call::path(request)?,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -306,7 +306,7 @@ async fn update_photo(
             context,
             caller,
             call::path(request)?,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -335,7 +335,7 @@ async fn correct_vehicle(
             context,
             caller,
             call::path(request)?,
-            call::body(request)?,
+            call::body(request).await?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)

@@ -12,7 +12,7 @@ use bounded_listener::{DropConnection, Limits, Listener, Metrics, RequestBody, R
 use bytes::Bytes;
 use dropshot::Body;
 use http::{Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -106,6 +106,10 @@ async fn handle(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Respons
             let mut dropped = Response::new(Body::from("never sent"));
             dropped.extensions_mut().insert(DropConnection);
             dropped
+        }
+        "/events" => {
+            let events = futures::stream::pending::<Result<Frame<Bytes>, std::io::Error>>();
+            Response::new(Body::wrap(StreamBody::new(events)))
         }
         "/panicking-body" => Response::new(Body::wrap(Panicking)),
         _ => status(StatusCode::NOT_FOUND),

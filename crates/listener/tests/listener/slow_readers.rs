@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use bounded_listener::Limits;
+use futures::FutureExt;
 
-use super::setup::{Served, get, quick, soon, start};
+use super::setup::{HELLO, Served, exchange, get, quick, read_response, soon, start};
 
 /// Reads a body with a pause after each piece.
 async fn read_slowly(mut body: h2::RecvStream) {
@@ -196,4 +197,53 @@ async fn an_address_has_a_limit_of_memory_for_responses_that_wait() {
     served.responds_to_others().await;
     assert_eq!(served.running.metrics().unread, 1);
     assert!(!other.is_finished() && !younger.is_finished());
+}
+
+/// REQ-13
+#[tokio::test]
+async fn a_request_waits_before_its_handler_starts_while_too_many_of_its_address_are_in_progress() {
+    let served = start(Limits {
+        in_progress_per_address: 2,
+        ..Limits::default()
+    });
+    let hang = b"GET /hang HTTP/1.1\r\nHost: a\r\n\r\n";
+    // One of them runs, and the response of the other one is not read.
+    let mut running = served.busy().await;
+    let (mut client, _connection) = served.http2_with_window(0).await;
+    let (response, _) = client.send_request(get("/hello"), true).unwrap();
+    let unread = soon(response).await.unwrap();
+    let mut waiting = served.connect().await;
+    waiting.write_all(HELLO).await.unwrap();
+    served.responds_to_others().await;
+    assert!(waiting.read_u8().now_or_never().is_none());
+    served.hanging.release.add_permits(1);
+    assert_eq!(read_response(&mut running).await.status, 200);
+    assert_eq!(read_response(&mut waiting).await.status, 200);
+
+    waiting.write_all(hang).await.unwrap();
+    soon(served.hanging.begun.notified()).await;
+    running.write_all(HELLO).await.unwrap();
+    served.responds_to_others().await;
+    assert!(running.read_u8().now_or_never().is_none());
+    drop(unread);
+    assert_eq!(read_response(&mut running).await.status, 200);
+    served.hanging.release.add_permits(1);
+    assert_eq!(read_response(&mut waiting).await.status, 200);
+}
+
+#[tokio::test]
+async fn any_number_of_streams_of_events_is_in_progress() {
+    let served = start(Limits {
+        in_progress_per_address: 2,
+        ..Limits::default()
+    });
+    let mut client = served.http2().await;
+    let mut streams = Vec::new();
+    for _ in 0..5 {
+        let (response, _) = client.send_request(get("/events"), true).unwrap();
+        streams.push(soon(response).await.unwrap());
+    }
+    let mut stream = served.connect().await;
+    assert_eq!(exchange(&mut stream, HELLO).await.status, 200);
+    drop(streams);
 }

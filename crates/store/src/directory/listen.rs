@@ -17,8 +17,9 @@ const CHANNEL: &str = "directory";
 /// The delay before reconnecting.
 const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
-/// The time limit for connecting and `LISTEN`.
-const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time limit for connecting and `LISTEN`. It is long, because a server that was frozen still has to process the attempts that were
+/// abandoned.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Notifies `changed` of each change, forever.
 pub(super) async fn forward_changes(config: Config, changed: Arc<Notify>) {

@@ -20,6 +20,9 @@ use tokio::task::JoinHandle;
 /// The code of a startup message that cancels a statement; nothing follows it.
 const CANCEL_REQUEST: u32 = 80_877_102;
 
+/// The code of a startup message that asks whether the server supports TLS; it responds with one byte.
+const SSL_REQUEST: u32 = 80_877_103;
+
 /// Where a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -164,6 +167,8 @@ struct Withheld {
 /// The shared state of a connection's two directions.
 struct Connection<'s> {
     shared: &'s Shared,
+    /// Whether the client's first message is [`SSL_REQUEST`]; `None` until it has arrived.
+    asks_for_tls: watch::Sender<Option<bool>>,
     withheld: Mutex<Option<Withheld>>,
 }
 
@@ -173,6 +178,7 @@ impl Connection<'_> {
         let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
         let connection = Connection {
             shared,
+            asks_for_tls: watch::Sender::new(None),
             withheld: Mutex::default(),
         };
         tokio::select! {
@@ -203,8 +209,10 @@ impl Connection<'_> {
         let mut startup = length.to_vec();
         read_rest(&mut from, &mut startup, length).await?;
         self.pass().await;
+        let code = &startup[4..8];
+        self.asks_for_tls.send_replace(Some(code == SSL_REQUEST.to_be_bytes()));
         to.write_all(&startup).await?;
-        if startup[4..8] == CANCEL_REQUEST.to_be_bytes() {
+        if code == CANCEL_REQUEST.to_be_bytes() {
             return Ok(());
         }
         let mut texts: HashMap<Vec<u8>, String> = HashMap::new();
@@ -255,6 +263,13 @@ impl Connection<'_> {
     }
 
     async fn responses(&self, mut from: unix::OwnedReadHalf, mut to: OwnedWriteHalf) -> io::Result<()> {
+        // It is set before the server receives the startup message. The replicas ask to learn whether the server responds.
+        let asks_for_tls = *self.asks_for_tls.subscribe().wait_for(Option::is_some).await.unwrap();
+        if asks_for_tls == Some(true) {
+            let response = from.read_u8().await?;
+            self.pass().await;
+            to.write_u8(response).await?;
+        }
         // The server is ready once before the first cycle.
         let mut cycle = 0;
         let mut response = Vec::new();

@@ -1,6 +1,7 @@
 //! `partner-api serve` as a process: its signals, and its log, which may be unread. And `partner-api sandbox`.
 
 mod signals;
+mod unread;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use partner_api_tests::fixture::MASTER_KEY;
 use partner_api_tests::port::free_address;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -64,7 +66,7 @@ impl Serving {
             .args(more)
             .arg("--data-dir")
             .arg(folder.path())
-            .env("PARTNER_API_MASTER_KEY", "5a".repeat(32))
+            .env("PARTNER_API_MASTER_KEY", MASTER_KEY)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
