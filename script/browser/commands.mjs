@@ -294,22 +294,30 @@ test("a program is certified with the command and the script that are shown", as
   await run(command.replace("--listen", `--listen ${option.text.replace("FILE", "steps.toml")}`), cwd, {});
 });
 
-test("a folder is watched with the command that is shown", async () => {
-  const spool = folder();
-  const command = fill(takeOne("tools.html", "Code", "--watch"), ["/var/spool/test-line", spool]);
-  const watcher = spawn("bash", ["-c", `exec ${command}`], { env: environment(KEY), stdio: "ignore" });
-  const ended = new Promise((done) => { watcher.on("exit", done); });
-  try {
-    writeFileSync(join(spool, "package.json"), JSON.stringify({ branch_code: branch, plate: "34 WCH 101", measurements: { BRAKE_FRONT_LEFT: 2.85 } }));
-    const isSent = () => existsSync(join(spool, "sent")) && readdirSync(join(spool, "sent")).some((name) => name.endsWith(".answer.json"));
-    const began = Date.now();
-    while (!isSent()) {
-      assert.ok(Date.now() - began < 120_000 && watcher.exitCode === null, `the file was not sent: ${readdirSync(spool)}`);
-      await new Promise((done) => { setTimeout(done, 100); });
+test("a folder is watched with the commands that are shown", async () => {
+  const [mapping] = take("tools.html", "toml code", "plate = ").map(({ text }) => text);
+  for (const words of ["--watch /var/spool/test-line", "--watch exports"]) {
+    const cwd = folder();
+    const spool = join(cwd, "exports");
+    mkdirSync(spool);
+    writeFileSync(join(cwd, "mapping.toml"), fill(mapping, [/ANK-01/g, branch]));
+    const command = takeOne("tools.html", "Code", words).replace("/var/spool/test-line", spool);
+    const watcher = spawn("bash", ["-c", `exec ${command}`], { cwd, env: environment(KEY), stdio: "ignore" });
+    const ended = new Promise((done) => { watcher.on("exit", done); });
+    try {
+      writeFileSync(join(spool, "package.json"), JSON.stringify({ branch_code: branch, plate: "34 WCH 101", measurements: { BRAKE_FRONT_LEFT: 2.85 } }));
+      writeFileSync(join(spool, "export.csv"), Buffer.from("Plaka;Cihaz;Tarih;Ön sol;Kayma\r\n34 WCH 102;BT-1;;285,0;-1,4\r\n", "latin1"));
+      const expected = words === "--watch exports" ? 2 : 1;
+      const sent = () => (existsSync(join(spool, "sent")) ? readdirSync(join(spool, "sent")).filter((name) => name.endsWith(".answer.json")) : []);
+      const began = Date.now();
+      while (sent().length < expected) {
+        assert.ok(Date.now() - began < 120_000 && watcher.exitCode === null, `not sent: ${readdirSync(spool)}`);
+        await new Promise((done) => { setTimeout(done, 100); });
+      }
+    } finally {
+      watcher.kill("SIGTERM");
+      await ended;
     }
-  } finally {
-    watcher.kill("SIGTERM");
-    await ended;
   }
 });
 
