@@ -52,7 +52,7 @@ pub struct Limits {
     /// Maximum number of bytes that such responses to one client network keep in memory, enforced in the same way. The default
     /// is 1 MiB. Bytes that several responses share do not count.
     pub unread_bytes_per_address: u64,
-    /// Maximum number of bytes in memory that wait to be sent, in total. The default is 16 MiB. It is enforced at once, however
+    /// Maximum number of bytes in memory that wait to be sent, in total. The default is 12 MiB. It is enforced at once, however
     /// short the wait. A single response may be larger.
     pub unread_bytes: u64,
     /// Maximum number of running requests whose clients have disconnected. The default is 1,024. Further ones are dropped
@@ -61,13 +61,13 @@ pub struct Limits {
     /// Bytes that HTTP/1 buffers per connection and direction, which is also the maximum size of a head. The default is
     /// 64 KiB.
     pub http1_buffer: usize,
-    /// Maximum number of concurrent HTTP/2 streams per connection. The default is 16. If a peer reads no response, the
+    /// Maximum number of concurrent HTTP/2 streams per connection. The default is 8. If a peer reads no response, the
     /// service keeps one for each stream. This number therefore multiplies the memory that an address can occupy. RFC 9113
     /// recommends at least 100 for browsers, which load many files of a page at once; clients of an API rarely have more than
     /// a few requests in progress, and can open further connections.
     pub http2_streams: u32,
     /// Maximum size of the headers of an HTTP/2 request in bytes, as RFC 9113 counts them, CONTINUATION frames included. The
-    /// default is 16 KiB.
+    /// default is 8 KiB. The signature headers of a request take less than one.
     pub http2_header_list: u32,
     /// Time without traffic on an HTTP/2 connection after which the server sends a ping. The default is 20 s.
     pub http2_ping: Duration,
@@ -98,11 +98,11 @@ impl Default for Limits {
             unread_per_address: 32,
             unread: 1024,
             unread_bytes_per_address: 1024 * 1024,
-            unread_bytes: 16 * 1024 * 1024,
+            unread_bytes: 12 * 1024 * 1024,
             detached: 1024,
             http1_buffer: 64 * 1024,
-            http2_streams: 16,
-            http2_header_list: 16 * 1024,
+            http2_streams: 8,
+            http2_header_list: 8 * 1024,
             http2_ping: Duration::from_secs(20),
             http2_pong: Duration::from_secs(10),
             linger_bytes: 64 * 1024 * 1024,

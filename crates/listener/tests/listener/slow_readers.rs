@@ -130,6 +130,7 @@ async fn unread_of(served: &Served, from: u8, count: usize, path: &'static str) 
 async fn an_address_with_too_many_unread_responses_loses_the_connection_that_waits_longest() {
     let served = start(Limits {
         unread_per_address: 20,
+        http2_streams: 16,
         ..Limits::default()
     });
     let other = unread(&served, 98, 10).await;
@@ -147,6 +148,7 @@ async fn an_address_with_too_many_unread_responses_loses_the_connection_that_wai
 async fn all_addresses_together_have_a_limit_of_unread_responses() {
     let served = start(Limits {
         unread: 20,
+        http2_streams: 16,
         exempt: vec!["127.0.0.0/8".parse().unwrap()],
         ..Limits::default()
     });
