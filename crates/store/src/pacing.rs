@@ -475,7 +475,10 @@ mod tests {
         outage.is_over.send_replace(true);
         // Sooner than the next attempt.
         let connected = join_all(pools.iter().map(|paced| timeout(PACE / 10, paced.clone().connect()))).await;
-        assert!(connected.iter().all(|connected| *connected == Ok(Ok(()))), "{connected:?}");
+        assert!(
+            connected.iter().all(|connected| *connected == Ok(Ok(()))),
+            "{connected:?}"
+        );
         assert_eq!(outage.attempts(), before);
         assert!(before <= CONCURRENT_ATTEMPTS + pools.len(), "{before}");
     }
