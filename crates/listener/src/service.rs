@@ -63,6 +63,10 @@ struct Pending<H> {
     waiting: Option<Waiting>,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "only a request that waits needs the space, and almost all start at once"
+)]
 enum State<H, B> {
     Pending(Pending<H>),
     Running(Work<B>),
