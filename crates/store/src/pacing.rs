@@ -10,6 +10,8 @@
 //! - An attempt that hangs is not abandoned, and callers wait for it. A server that was frozen serves the oldest attempts first, so
 //!   each pool keeps one. In case the network or a proxy has lost them, the pacer asks the server every [`PACE`] whether it supports
 //!   TLS, which costs it little, and starts a new attempt as soon as it responds.
+//!
+//! The file is long because the tests, which count attempts of servers that hang, refuse and return, are beside the pacer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
