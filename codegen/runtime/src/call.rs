@@ -2,6 +2,8 @@
 //!
 //! This module is for code generated with `--dispatch calls`. It rejects the same requests as Dropshot's extractors do,
 //! but reports the place of each error, and all errors of a body or query at once.
+//!
+//! The file is long because the readers of paths, queries, headers and bodies share how a text becomes a value.
 
 use std::sync::LazyLock;
 

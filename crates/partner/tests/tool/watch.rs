@@ -1,4 +1,4 @@
-//! `partner measure --watch`.
+//! `partner measure --watch`. The file is long because its tests share the folder and its packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
