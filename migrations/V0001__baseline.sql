@@ -240,8 +240,8 @@ COMMENT ON TABLE used_nonces IS
     '(service/src/admission/nonces.rs). The table is WAL-logged, because a lost nonce would allow a replay.';
 COMMENT ON COLUMN used_nonces.bucket IS
     'floor(Unix time / 900 s) by the database''s clock. A nonce is inserted into the current bucket and looked up in the previous '
-    'one and, in case the clock was set back, in the next two. During the last 30 s of a bucket it is also inserted into the next '
-    'one, so that the primary key detects a concurrent use across the boundary.';
+    'one. During the last 30 s of a bucket it is also inserted into the next one, so that the primary key detects a concurrent use '
+    'across the boundary. If the clock was set back, it is also inserted into the later ones that have nonces.';
 COMMENT ON COLUMN used_nonces.digest IS 'The first 16 bytes of the SHA-256 of key ID, a zero byte, and nonce.';
 
 CREATE TABLE rate_windows (

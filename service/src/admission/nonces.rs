@@ -6,10 +6,9 @@
 //! of replicas do not matter.
 //!
 //! If the database's clock steps back, or a standby whose clock is behind is promoted, nonces that were used before are in later
-//! buckets. So a nonce is also looked up in the next [`LATER_BUCKETS`], which covers every step up to [`BUCKET`]. If there are
-//! nonces in even later buckets, the step was too large for these lookups, and nothing is admitted until the clock is correct.
-//! A nonce that is used during the step is inserted up to the latest of these buckets, so that it stays used after the clock was
-//! corrected.
+//! buckets. A nonce is then inserted up to the latest of these buckets: one that was used before conflicts there, and a new one
+//! stays used after the clock was corrected. If there are nonces beyond the next [`LATER_BUCKETS`], the step was too large, and
+//! nothing is admitted until the clock is correct.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -29,8 +28,8 @@ pub const BUCKET: Duration = Duration::from_secs(900);
 /// admission.
 pub const MARGIN: Duration = Duration::from_secs(30);
 
-/// The number of later buckets in which a nonce is looked up. The admission statement has a lookup for each. After a step of at most
-/// [`BUCKET`], a nonce is in the next bucket, or if it was used during the last [`MARGIN`] of that one, also in the second.
+/// The number of later buckets into which a nonce may be inserted. After a step of at most [`BUCKET`], used nonces are in the next
+/// bucket, or if they were used during the last [`MARGIN`] of that one, also in the second.
 pub const LATER_BUCKETS: i64 = 2;
 
 /// The interval of partition maintenance.
