@@ -1,28 +1,40 @@
-//! `purge`: deletes data past its retention period. Replicas drop partitions as well; reports and measurements are erased only
-//! here.
+//! `purge`: deletes data past its retention period. Replicas drop partitions as well; all other data are deleted only here.
 
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use partner_api::admission::nonces;
 use partner_api::request_log;
 use serde::Serialize;
+use tokio_postgres::{Client, Row};
 
 use crate::connect::Connect;
 use crate::erase::{self, ErasedByAge, counted};
 use crate::failure::Failure;
 use crate::output::{Output, to_json};
+use crate::progress::Progress;
 use crate::session::{Changed, Session};
+use crate::when;
 
 /// The examples in the help of the command.
 pub const EXAMPLES: &str = "\
-Replicas delete expired days of the request log and expired nonces every few minutes. Reports and measurements are erased only \
-by this command, and only if the configuration limits their retention (report_years, unused_measurement_days): run it daily. The \
-audit log is never purged.
+Replicas delete expired days of the request log and expired nonces every few minutes. Reports, measurements, and the entries of \
+the audit log and of the list of imports are deleted only by this command, and only if the configuration limits their retention \
+(report_years, unused_measurement_days, audit_years): run it daily.
 
 Examples:
   partner-api purge --dry-run                 print what would be deleted
   partner-api purge                           delete everything past its retention period
   partner-api purge --request-log-days 30     keep only 30 days of the request log, this time";
+
+/// The number of rows that one transaction deletes from the audit log, and from the list of imports.
+const AUDIT_ENTRIES_AT_A_TIME: i32 = 10_000;
+
+partner_api_store::statement! {
+    /// What all steps of `PURGE_AUDIT_LOG` delete.
+    OLD_AUDIT_ENTRIES = "SELECT (SELECT count(*) FROM audit_log WHERE occurred_at < $1) AS purged_entries, \
+                         (SELECT count(*) FROM imports WHERE imported_at < $1) AS purged_imports";
+    PURGE_AUDIT_LOG = "SELECT * FROM purge_audit_log($1, $2)";
+}
 
 /// How to undo a purge.
 const UNDO: &str = "cannot be undone: the data was past its retention period";
@@ -44,15 +56,45 @@ pub struct PurgeArgs {
 /// The data that was or would be deleted.
 #[derive(Debug, Serialize)]
 struct Purged {
-    at: chrono::DateTime<Utc>,
+    at: DateTime<Utc>,
     partitions: Vec<String>,
     reports: i64,
     measurements: i64,
+    #[serde(flatten)]
+    audit: AuditPurged,
+}
+
+/// The entries that were or would be deleted from the audit log and from the list of imports.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct AuditPurged {
+    audit_entries: i64,
+    imports: i64,
+}
+
+impl AuditPurged {
+    fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            audit_entries: row.try_get("purged_entries")?,
+            imports: row.try_get("purged_imports")?,
+        })
+    }
+
+    fn is_empty(self) -> bool {
+        self.audit_entries == 0 && self.imports == 0
+    }
+
+    fn text(self) -> String {
+        let entries = match self.audit_entries {
+            1 => "1 entry".to_owned(),
+            count => format!("{count} entries"),
+        };
+        format!("{entries} of the audit log and {} of the list of imports", self.imports)
+    }
 }
 
 impl Purged {
     fn is_empty(&self) -> bool {
-        self.partitions.is_empty() && self.reports == 0 && self.measurements == 0
+        self.partitions.is_empty() && self.reports == 0 && self.measurements == 0 && self.audit.is_empty()
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -64,6 +106,9 @@ impl Purged {
             if count > 0 {
                 facts.push(("would erase", counted(count, noun)));
             }
+        }
+        if !self.audit.is_empty() {
+            facts.push(("would delete", self.audit.text()));
         }
         facts
     }
@@ -83,6 +128,7 @@ impl PurgeArgs {
         let measurements_before = options
             .unused_measurement_days
             .map(|days| Utc::now() - TimeDelta::days(days.into()));
+        let audit_before = options.audit_years.map(erase::years_ago);
         let mut purged = Purged {
             at: Utc::now(),
             partitions,
@@ -93,6 +139,10 @@ impl PurgeArgs {
             measurements: match measurements_before {
                 Some(before) => erase::unused_measurements(&client, before).await?,
                 None => 0,
+            },
+            audit: match audit_before {
+                Some(before) => AuditPurged::of(&client.query_one(OLD_AUDIT_ENTRIES.sql(), &[&before]).await?)?,
+                None => AuditPurged::default(),
             },
         };
         if purged.is_empty() {
@@ -143,6 +193,12 @@ impl PurgeArgs {
         if erased.reports + erased.measurements > 0 {
             what.push(format!("Erased {}.", erased.text()));
         }
+        if let Some(before) = audit_before {
+            purged.audit = purge_audit_log(session, &mut client, before, purged.audit).await?;
+            if !purged.audit.is_empty() {
+                what.push(format!("Deleted {}.", purged.audit.text()));
+            }
+        }
         Ok(Output::changed(
             true,
             &what.join(" "),
@@ -150,5 +206,41 @@ impl PurgeArgs {
             &[],
             to_json(&purged),
         ))
+    }
+}
+
+/// Deletes the entries before a time, of which there are about as many as `expected`. Each step is recorded as a new entry.
+async fn purge_audit_log(
+    session: &Session,
+    client: &mut Client,
+    before: DateTime<Utc>,
+    expected: AuditPurged,
+) -> Result<AuditPurged, Failure> {
+    let progress = Progress::of_lines(
+        "Deleting entries".to_owned(),
+        (expected.audit_entries + expected.imports).unsigned_abs(),
+    );
+    let mut total = AuditPurged::default();
+    loop {
+        let part = session
+            .change_part(client, "purge", async |transaction| {
+                let row = transaction
+                    .query_one(PURGE_AUDIT_LOG.sql(), &[&before, &AUDIT_ENTRIES_AT_A_TIME])
+                    .await?;
+                let part = AuditPurged::of(&row)?;
+                let id = format!("before {}", when::at(before));
+                let what = format!("Deleted {}.", part.text());
+                Ok(match part.is_empty() {
+                    true => Changed::unchanged("audit log", id, what, part),
+                    false => Changed::of("audit log", id, what, part).undo(UNDO),
+                })
+            })
+            .await?;
+        if part.is_empty() {
+            return Ok(total);
+        }
+        total.audit_entries += part.audit_entries;
+        total.imports += part.imports;
+        progress.at((total.audit_entries + total.imports).unsigned_abs());
     }
 }

@@ -79,11 +79,12 @@ const ON_A_TABLE: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE
 /// The functions that run with the owner's rights and both roles may call; nobody else may.
 const FUNCTIONS: [&str; 2] = ["create_partition(text, bigint)", "drop_partition(text, bigint)"];
 
-/// The functions that run with the owner's rights and only operators may call. They erase personal data.
-const FUNCTIONS_OF_OPERATORS: [&str; 3] = [
+/// The functions that run with the owner's rights and only operators may call. They erase data that no role may delete.
+const FUNCTIONS_OF_OPERATORS: [&str; 4] = [
     "erase_reports(uuid[])",
     "erase_unused_measurements(timestamptz, integer)",
     "erase_vehicle(uuid)",
+    "purge_audit_log(timestamptz, integer)",
 ];
 
 /// The sequences from which the service takes numbers.

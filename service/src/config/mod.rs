@@ -44,7 +44,7 @@ const RENDERERS: usize = if cfg!(feature = "render") { 1 } else { 0 };
 const MAX_REQUEST_LOG_DAYS: u32 = 3650;
 
 /// The maximum retention of reports in years, and of measurements in no report in days (OPS-11).
-const MAX_REPORT_YEARS: u32 = 100;
+const MAX_RETENTION_YEARS: u32 = 100;
 const MAX_UNUSED_MEASUREMENT_DAYS: u32 = 3650;
 
 /// An error in the configuration.
@@ -294,7 +294,8 @@ impl Config {
             ));
         }
         for (name, value, max) in [
-            ("--report-years", options.report_years, MAX_REPORT_YEARS),
+            ("--report-years", options.report_years, MAX_RETENTION_YEARS),
+            ("--audit-years", options.audit_years, MAX_RETENTION_YEARS),
             (
                 "--unused-measurement-days",
                 options.unused_measurement_days,

@@ -228,6 +228,8 @@ options! {
         report_years: u32 as "NUMBER", none "none, reports are kept", like 10;
         /// Days after which `partner-api purge` erases a measurement that is in no report, 1 to 3650
         unused_measurement_days: u32 as "NUMBER", none "none, measurements are kept", like 90;
+        /// Years after which `partner-api purge` deletes entries of the audit log and of the list of imported files, 1 to 100
+        audit_years: u32 as "NUMBER", none "none, they are kept", like 10;
     }
     "Log" {
         /// error, warn, info, debug or trace; per module: info,partner_api=debug

@@ -87,8 +87,12 @@ fn defaults_are_as_documented() {
         (Switch::On, 90)
     );
     assert_eq!(
-        (config.options.report_years, config.options.unused_measurement_days),
-        (None, None)
+        (
+            config.options.report_years,
+            config.options.unused_measurement_days,
+            config.options.audit_years
+        ),
+        (None, None, None)
     );
     assert_eq!(config.traces, None);
 }
@@ -153,6 +157,7 @@ fn every_option_is_understood_in_all_three_layers() {
         s3_allow_http = false
         report_years = 10
         unused_measurement_days = 30
+        audit_years = 10
         log_level = "warn"
         log_format = "json"
         request_log = "off"

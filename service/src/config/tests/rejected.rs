@@ -86,6 +86,7 @@ fn invalid_options_are_rejected_by_name() {
         ("tls_key = 'k'", ["--tls-certificate", "required with --tls-key"]),
         ("request_log_days = 0", ["--request-log-days", "1 to 3650"]),
         ("report_years = 101", ["--report-years", "1 to 100"]),
+        ("audit_years = 0", ["--audit-years", "1 to 100"]),
         (
             "unused_measurement_days = 0",
             ["--unused-measurement-days", "1 to 3650"],

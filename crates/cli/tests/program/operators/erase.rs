@@ -329,3 +329,60 @@ async fn reports_and_measurements_past_their_retention_are_erased_by_age() {
         .run(&["erase", "reports", "--years", "0"])
         .failed(2, "--years");
 }
+
+/// OPS-11
+#[tokio::test]
+async fn entries_of_the_audit_log_and_of_the_imports_past_their_retention_are_deleted_only_by_purge() {
+    let database = Database::create().await;
+    let client = cluster::connect(&database.config()).await;
+    let entries = "INSERT INTO audit_log (occurred_at, actor, host, command, kind, subject, action)
+         SELECT now() - years * interval '1 year 1 day', 'ops', 'db', 'key revoke', 'key', 'k', years FROM unnest('{10,3,2}'::int[]) years;
+         INSERT INTO imports (imported_at, sha256, size_bytes, kind, file, lines, inserted, updated, unchanged)
+         SELECT now() - years * interval '1 year 1 day', sha256(''), 0, 'forms', 'f', 0, 0, 0, 0 FROM unnest('{9,1}'::int[]) years";
+    client.batch_execute(entries).await.unwrap();
+    let mut deployment = Deployment::of(database);
+    cluster::OPERATOR.clone_into(&mut deployment.user);
+    let nothing = deployment.shell("partner-api purge");
+    assert_eq!(nothing.stdout, "nothing  is past its retention period\n");
+    let purge = "PARTNER_API_AUDIT_YEARS=3 partner-api purge";
+    let planned = deployment.shell(&format!("{purge} --dry-run")).stdout;
+    assert_eq!(
+        planned,
+        "would delete  2 entries of the audit log and 1 of the list of imports\n"
+    );
+    assert_eq!(
+        (deployment.count("audit_log").await, deployment.count("imports").await),
+        (3, 2)
+    );
+    let purged = deployment.shell(&format!("{purge} --json")).json();
+    assert_eq!(
+        (&purged["result"]["audit_entries"], &purged["result"]["imports"]),
+        (&json!(2), &json!(1))
+    );
+    let left = deployment.json(&["audit", "list"]);
+    let left: Vec<_> = left.as_array().unwrap().iter().map(|entry| &entry["what"]).collect();
+    assert_eq!(
+        json!(left),
+        json!(["Deleted 2 entries of the audit log and 1 of the list of imports.", "2"])
+    );
+    assert_eq!(deployment.count("imports").await, 1);
+    assert_eq!(
+        deployment.shell(purge).stdout,
+        "nothing  is past its retention period\n"
+    );
+    // Neither by another way, nor too early.
+    let user = cluster::connect(deployment.config.clone().user(cluster::OPERATOR)).await;
+    for (statement, expected) in [
+        (
+            "SELECT set_config('partner_api.is_erasing', 'on', true); DELETE FROM audit_log",
+            "permission denied",
+        ),
+        (
+            "SELECT purge_audit_log(now() - interval '11 months', 1)",
+            "still needed",
+        ),
+    ] {
+        let error = user.batch_execute(statement).await.unwrap_err();
+        assert!(format!("{error:?}").contains(expected), "{statement}: {error:?}");
+    }
+}

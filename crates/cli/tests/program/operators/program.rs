@@ -120,6 +120,15 @@ impl Deployment {
         serde_json::from_str(state.get(0)).unwrap()
     }
 
+    /// Returns the number of rows of a table, which may be followed by a condition.
+    pub async fn count(&self, from_where: &str) -> i64 {
+        let client = cluster::connect(&self.config).await;
+        let row = client
+            .query_one(&format!("SELECT count(*) FROM {from_where}"), &[])
+            .await;
+        row.unwrap().get(0)
+    }
+
     /// Creates an organization with two branches and a partner with a grant for it. Returns the ID of the partner's key.
     pub fn with_one_of_each(&self) -> String {
         for line in [

@@ -28,12 +28,6 @@ impl Deployment {
         self.put(name, bytes);
         self.run(&[&["import", name], options].concat())
     }
-
-    async fn count(&self, what: &str) -> i64 {
-        let client = cluster::connect(&self.config).await;
-        let row = client.query_one(&format!("SELECT count(*) FROM {what}"), &[]).await;
-        row.unwrap().get(0)
-    }
 }
 
 /// Formats values as NDJSON.
