@@ -6,7 +6,12 @@ CREATE OR REPLACE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCA
     FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
 CREATE OR REPLACE TRIGGER prevent_modification BEFORE DELETE OR UPDATE OR TRUNCATE ON imports
     FOR EACH STATEMENT EXECUTE FUNCTION prevent_modification('except erasure');
-COMMENT ON TABLE audit_log IS 'The changes that operators made. Append-only, but for entries past their retention period.';
+COMMENT ON TABLE audit_log IS 'The changes that operators made. Append-only, except for entries past their retention period.';
+COMMENT ON TABLE imports IS
+    'Completely imported files, which are not imported again. Append-only, except for entries past their retention period.';
+COMMENT ON FUNCTION prevent_modification IS
+    'Makes a table append-only, as a BEFORE trigger for each statement. The argument ''except erasure'' permits deletions by the '
+    'functions that erase personal data or delete entries past their retention period.';
 
 -- The IDs are in the order of the times, so that a step reads only the rows that it deletes.
 CREATE FUNCTION purge_audit_log(

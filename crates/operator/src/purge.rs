@@ -30,7 +30,7 @@ Examples:
 const AUDIT_ENTRIES_AT_A_TIME: i32 = 10_000;
 
 partner_api_store::statement! {
-    /// What all steps of `PURGE_AUDIT_LOG` delete.
+    /// Counts the rows that repeated calls of `PURGE_AUDIT_LOG` delete.
     OLD_AUDIT_ENTRIES = "SELECT (SELECT count(*) FROM audit_log WHERE occurred_at < $1) AS purged_entries, \
                          (SELECT count(*) FROM imports WHERE imported_at < $1) AS purged_imports";
     PURGE_AUDIT_LOG = "SELECT * FROM purge_audit_log($1, $2)";
@@ -89,6 +89,14 @@ impl AuditPurged {
             count => format!("{count} entries"),
         };
         format!("{entries} of the audit log and {} of the list of imports", self.imports)
+    }
+
+    /// Says what was deleted before a failure.
+    fn stopped(self, error: &Failure) -> Failure {
+        Failure::Stopped(format!(
+            "{error}; deleted before this: {}. The same command deletes the rest",
+            self.text()
+        ))
     }
 }
 
@@ -235,7 +243,8 @@ async fn purge_audit_log(
                     false => Changed::of("audit log", id, what, part).undo(UNDO),
                 })
             })
-            .await?;
+            .await
+            .map_err(|error| total.stopped(&error))?;
         if part.is_empty() {
             return Ok(total);
         }

@@ -43,7 +43,7 @@ const RENDERERS: usize = if cfg!(feature = "render") { 1 } else { 0 };
 /// The maximum retention of the request log in days (SVC-8). Each day is a partition.
 const MAX_REQUEST_LOG_DAYS: u32 = 3650;
 
-/// The maximum retention of reports in years, and of measurements in no report in days (OPS-11).
+/// The maximum retention of reports and of operators' changes in years, and of measurements in no report in days (OPS-11).
 const MAX_RETENTION_YEARS: u32 = 100;
 const MAX_UNUSED_MEASUREMENT_DAYS: u32 = 3650;
 
