@@ -77,12 +77,8 @@ const WORDS: &[&str] = &[
 
 /// The words, and all keywords of schemas.
 fn words() -> Vec<&'static str> {
-    [
-        WORDS,
-        &dropshot_codegen::keywords::KEYWORDS,
-        &dropshot_codegen::keywords::ANNOTATIONS,
-    ]
-    .concat()
+    let all = WORDS.iter().copied().chain(dropshot_codegen::keywords::all());
+    all.chain(dropshot_codegen::keywords::ANNOTATIONS).collect()
 }
 
 /// A change: its place, its kind, and two numbers that determine the new value.

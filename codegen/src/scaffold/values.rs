@@ -72,8 +72,7 @@ impl Values {
             [one] => format!("use crate::generated::types::{one};"),
             several => format!("use crate::generated::types::{{{}}};", several.join(", ")),
         };
-        let summary = operation.docs.lines().next().unwrap_or_default().trim();
-        let summary = match summary {
+        let summary = match operation.docs.lines().next().unwrap_or_default().trim() {
             "" => format!("Handles `{} {}`.", operation.method, operation.path),
             text => text.to_string(),
         };
@@ -104,14 +103,10 @@ impl Values {
 
     /// Replaces the names in a template's path.
     pub fn path(&self, template: &str) -> String {
-        let plain = |name: &str| self.get(name).trim_start_matches("r#").to_string();
-        let tag = match self.has_tag {
-            true => format!("{}/", plain("tag")),
-            false => String::new(),
-        };
-        template
-            .replace("{tag}/", &tag)
-            .replace("{operation}", &plain("operation"))
+        let plain = |name: &str| self.get(name).unwrap_or_default().trim_start_matches("r#").to_string();
+        let tag = self.has_tag.then(|| plain("tag") + "/").unwrap_or_default();
+        let path = template.replace("{tag}/", &tag);
+        path.replace("{operation}", &plain("operation"))
     }
 
     /// Replaces the names in a template's content; the error is an unknown name.
@@ -125,37 +120,27 @@ impl Values {
             let Some((name, after)) = after.split_once("}}") else {
                 break;
             };
-            if !self.all.iter().any(|(known, _)| *known == name) {
-                return Err(name.to_string());
-            }
-            let value = self.get(name);
+            let value = self.get(name).ok_or_else(|| name.to_string())?;
             out += before;
             out += value;
             // A line that becomes empty is removed.
             let is_alone = value.is_empty() && (before.is_empty() || before.ends_with('\n'));
-            rest = if is_alone {
-                after.strip_prefix('\n').unwrap_or(after)
-            } else {
-                after
-            };
+            let line = after.strip_prefix('\n').filter(|_| is_alone);
+            rest = line.unwrap_or(after);
         }
         Ok(out + rest)
     }
 
-    fn get(&self, name: &str) -> &str {
-        self.all
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or("", |(_, value)| value)
+    fn get(&self, name: &str) -> Option<&str> {
+        let known = self.all.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| value.as_str())
     }
 }
 
 /// The parameters of `handle`, on one line or one per line.
 fn signature(arguments: &[(&str, String)], prefix: &str, response: &str) -> String {
-    let all: Vec<String> = arguments
-        .iter()
-        .map(|(name, ty)| format!("{prefix}{name}: {ty}"))
-        .collect();
+    let all = arguments.iter().map(|(name, ty)| format!("{prefix}{name}: {ty}"));
+    let all: Vec<String> = all.collect();
     let line = all.join(", ");
     let around = "pub async fn handle() -> Result<, ApiError> {".len() + response.len();
     match line.len() + around <= WIDTH {
