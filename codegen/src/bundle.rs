@@ -17,7 +17,6 @@ use crate::positions::{Foreign, Positions};
 /// The maximum length of a chain of references between files, which also ends cycles.
 const MAX_CHAIN: usize = 64;
 
-/// Reads a file.
 type Read<'r> = &'r dyn Fn(&Path) -> Result<(Value, Positions), Problem>;
 
 /// Adds everything that the document at `path` refers to in other files, using `read` to read them.
@@ -59,7 +58,6 @@ struct Bundle<'r> {
     files: BTreeMap<PathBuf, (Value, Positions)>,
     /// The component made of a schema in another file, by file and fragment.
     named: BTreeMap<(PathBuf, String), String>,
-    /// The names of all components.
     used_names: Vec<String>,
     /// Schemas that have a name and are still to be added to the document.
     next: Vec<(PathBuf, String, String)>,

@@ -85,6 +85,10 @@ fn schema(members: &mut Map<String, Value>) {
     annotating_parts(members);
     // OpenAPI 3.0 does not have this keyword, but its meaning is clear.
     openapi_3_1::constant(members);
+    // Beside other rules, one alternative that allows any value restricts nothing.
+    if members.contains_key("allOf") {
+        members.retain(|key, value| !["oneOf", "anyOf"].contains(&key.as_str()) || *value != json!([{}]));
+    }
     rules_of_alternatives(members);
     if !members.contains_key("type")
         && let Some(ty) = intended_type(members)

@@ -36,14 +36,9 @@ pub enum Problem {
     /// The command cannot do what it is asked to do, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// Generated code did not parse, which is a bug of the generator.
-    #[error("bug in codegen: the generated {file} does not parse: {detail}; please report it")]
-    Defect {
-        /// The generated file.
-        file: String,
-        /// The parser's message.
-        detail: String,
-    },
+    /// A bug of the generator, such as generated code that does not parse.
+    #[error("bug in codegen: {0}; please report it")]
+    Defect(String),
 }
 
 /// A place in a file.

@@ -62,7 +62,6 @@ pub fn parts(document: &mut Value, moved: &mut Moved) {
     }
 }
 
-/// Replaces a reference by the new one.
 fn refer(value: &mut Value, new: &BTreeMap<String, String>) {
     if let Some(Value::String(reference)) = value.get_mut("$ref")
         && let Some(new) = new.get(reference)

@@ -75,19 +75,20 @@ fn finite(definition: &TypeDefinition, types: &Types<'_>) -> Result<(), Problem>
 }
 
 fn parameters(operation: &Operation, api: &Api) -> Result<(), Problem> {
-    for field in operation.parameters() {
+    for field in operation.parameters.iter().flatten() {
         if field.list != Some(ListStyle::Json) && !api.is_text(api.list_items(&field.ty).unwrap_or(&field.ty), true) {
             return Err(Problem::rejected(&field.pointer, PARAMETER));
         }
     }
-    for Field { ty, list, pointer, .. } in &operation.cookie_parameters {
+    let [path, query, _, cookies] = &operation.parameters;
+    for Field { ty, list, pointer, .. } in cookies {
         if *list == Some(ListStyle::Repeated) && api.is_list(ty) {
             let reason = "a list in a cookie must have `explode: false`, because a request has a cookie only once";
             return Err(Problem::rejected(pointer, reason));
         }
     }
-    for Field { name, pointer, .. } in &operation.query_parameters {
-        if operation.path_parameters.iter().any(|field| field.name == *name) {
+    for Field { name, pointer, .. } in query {
+        if path.iter().any(|field| field.name == *name) {
             let reason = format!(
                 "`{name}` is both a query and a path parameter, which Dropshot does not distinguish; rename one"
             );

@@ -227,7 +227,6 @@ pub fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)>
     value.and_then(Value::as_object).into_iter().flatten()
 }
 
-/// The component schemas.
 pub fn schemas(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
     members(document.pointer("/components/schemas"))
 }

@@ -87,7 +87,6 @@ pub(crate) fn constant(members: &mut Map<String, Value>) {
     }
 }
 
-/// The type of a scalar.
 pub(crate) fn type_of(value: &Value) -> Option<&'static str> {
     match value {
         Value::String(_) => Some("string"),

@@ -271,7 +271,7 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
 
 /// Collects the types that an operation mentions.
 fn mentioned(operation: &Operation, found: &mut BTreeSet<Ident>) {
-    for field in operation.parameters().chain(operation.form()) {
+    for field in operation.inputs() {
         field.ty.mentioned(found);
     }
     match operation.content() {

@@ -250,7 +250,7 @@ fn run_generator(text: &str, with_client: bool) -> Result<(), String> {
     let root = emit::Root::default();
     emit::server(&api, &root, emit::Dispatch::Dropshot).map_err(|problem| problem.to_string())?;
     match with_client.then(|| emit::client(&rest, &api, &root)) {
-        Some(Err(problem @ Problem::Defect { .. })) => Err(problem.to_string()),
+        Some(Err(problem @ Problem::Defect(_))) => Err(problem.to_string()),
         _ => Ok(()),
     }
 }

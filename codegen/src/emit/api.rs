@@ -88,7 +88,6 @@ fn method(operation: &Operation, api: &Api, dispatch: Dispatch) -> TokenStream {
     }
 }
 
-/// A name and its type.
 type Argument = (TokenStream, TokenStream);
 
 /// The extractors of an operation's method, and its response. Behind a gateway, the method takes the whole request and returns a finished response.

@@ -79,7 +79,7 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
         .iter()
         .map(|(name, _)| match (name.to_string().as_str(), &operation.body) {
             ("path", _) => quote! { call::path(request)? },
-            ("query", _) if all.has_repeated(&operation.query_parameters) => quote! { call::list_query(request)? },
+            ("query", _) if all.has_repeated(&operation.parameters[1]) => quote! { call::list_query(request)? },
             ("query", _) => quote! { call::query(request)? },
             ("headers", _) => quote! { call::headers(request)? },
             ("cookies", _) => quote! { codegen_runtime::extractors::cookies(&request.headers)? },

@@ -113,7 +113,7 @@ fn extracted(document: &mut Value, definition: &TypeDefinition) {
 /// Replaces parameters that are not scalars with strings that the caller formats, except lists that repeat the
 /// parameter's name for each item, which is progenitor's only encoding.
 fn lists(document: &mut Value, operation: &Operation, api: &Api) {
-    for field in operation.parameters() {
+    for field in operation.parameters.iter().flatten() {
         if field.list == Some(ListStyle::Repeated) && api.is_list(&field.ty) || api.is_scalar_parameter(field) {
             continue;
         }

@@ -140,7 +140,7 @@ fn schemes(api: &Api) -> TokenStream {
 
 fn operation(operation: &Operation, api: &Api) -> TokenStream {
     let Operation { id, method, path, .. } = operation;
-    let query = operation.query_parameters.iter().map(|field| &field.name);
+    let query = operation.parameters[1].iter().map(|field| &field.name);
     let has_body = operation.body.is_some();
     let successes = operation.successes.iter().filter_map(|success| success.status);
     let errors = operation.errors.iter().map(|(status, codes)| {

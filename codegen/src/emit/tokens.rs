@@ -117,7 +117,6 @@ pub(super) fn endpoint(operation: &Operation, root: &TokenStream) -> TokenStream
     quote! { #root::endpoints::#(#tag::)*#name }
 }
 
-/// The error type of an operation.
 pub(super) fn error_type(api: &Api, operation: &Operation) -> TokenStream {
     match api.failure(operation) {
         Some(body) => quote! { Failure<#body, ApiError> },
@@ -130,11 +129,8 @@ pub(super) fn file(name: &str, about: &str, tokens: TokenStream) -> Result<File,
     // Items are formatted one by one, because the syntax tree of a large client takes several times the memory of its
     // text.
     for item in items(tokens) {
-        let parsed = syn::parse2(item).map_err(|error| Problem::Defect {
-            file: name.to_string(),
-            detail: error.to_string(),
-        })?;
-        code += &prettyplease::unparse(&parsed);
+        let defect = |error| Problem::Defect(format!("the generated {name} does not parse: {error}"));
+        code += &prettyplease::unparse(&syn::parse2(item).map_err(defect)?);
     }
     let allow = match name {
         "mod.rs" => {
@@ -182,7 +178,6 @@ pub(super) fn items(tokens: TokenStream) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-/// The Rust type.
 pub(super) fn rust_type(ty: &Type) -> TokenStream {
     match ty {
         Type::String(_) => quote! { String },

@@ -4,6 +4,7 @@ use proc_macro2::Ident;
 use serde_json::Value;
 
 use super::types::Field;
+use crate::naming::OPERATION_TYPES;
 
 #[derive(Debug)]
 pub struct Operation {
@@ -27,10 +28,8 @@ pub struct Operation {
     /// `summary` and `description`.
     pub docs: String,
     pub deprecated: bool,
-    pub path_parameters: Vec<Field>,
-    pub query_parameters: Vec<Field>,
-    pub header_parameters: Vec<Field>,
-    pub cookie_parameters: Vec<Field>,
+    /// The parameters in path, query, headers and cookies.
+    pub parameters: [Vec<Field>; 4],
     pub body: Option<RequestBody>,
     pub websocket: bool,
     pub pagination: Option<Value>,
@@ -51,17 +50,18 @@ pub struct Operation {
 impl Operation {
     /// The parameters by location, each with the name of the handler's argument and the suffix of its type.
     pub fn groups(&self) -> impl Iterator<Item = (&[Field], &'static str, &'static str)> {
-        let all = [
-            (self.path_parameters.as_slice(), "path", "Path"),
-            (self.query_parameters.as_slice(), "query", "Query"),
-            (self.header_parameters.as_slice(), "headers", "Headers"),
-            (self.cookie_parameters.as_slice(), "cookies", "Cookies"),
-        ];
-        all.into_iter().filter(|(fields, ..)| !fields.is_empty())
+        let names = ["path", "query", "headers", "cookies"].into_iter().zip(OPERATION_TYPES);
+        let all = self
+            .parameters
+            .iter()
+            .zip(names)
+            .filter(|(fields, _)| !fields.is_empty());
+        all.map(|(fields, (name, suffix))| (fields.as_slice(), name, suffix))
     }
 
-    pub fn parameters(&self) -> impl Iterator<Item = &Field> {
-        self.groups().flat_map(|(fields, ..)| fields)
+    /// The parameters, and the members of the form.
+    pub fn inputs(&self) -> impl Iterator<Item = &Field> {
+        self.parameters.iter().flatten().chain(self.form())
     }
 
     pub fn content(&self) -> Option<&BodyContent> {

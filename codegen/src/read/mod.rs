@@ -89,7 +89,6 @@ fn path_member(
     Err(node.reject(format!("`{member}` is not supported on a path; remove it")))
 }
 
-/// Reads the whole document.
 pub fn api(document: &Value) -> Result<Api, Problem> {
     api_renamed(document, Renamed::default())
 }
@@ -189,7 +188,7 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         if let Some(BodyContent::Json(ident)) = operation.content() {
             requests.insert(ident.clone());
         }
-        for parameter in operation.parameters().chain(operation.form()) {
+        for parameter in operation.inputs() {
             parameter.ty.mentioned(&mut requests);
         }
         responses.extend(operation.error_type.iter().cloned());
@@ -244,13 +243,12 @@ fn compared(definition: &TypeDefinition, found: &mut BTreeSet<Ident>) {
     definition.types().for_each(|ty| collect(ty, found));
 }
 
-/// Checks every default.
 fn check_defaults(types: &[TypeDefinition], operations: &[Operation]) -> Result<(), Problem> {
     let members = types.iter().filter_map(|definition| match &definition.shape {
         Shape::Struct(object) => Some(&object.fields),
         _ => None,
     });
-    let parameters = operations.iter().flat_map(|it| it.parameters().chain(it.form()));
+    let parameters = operations.iter().flat_map(Operation::inputs);
     for field in members.flatten().chain(parameters) {
         if let (Some(default), Err(literals::NoValue)) = (&field.default, literals::default(field, types)) {
             let reason = format!("the default {default} is not a value of this schema");

@@ -16,7 +16,6 @@ use crate::model::{
 use crate::naming::{operation_prefix, unnamed, variables};
 use crate::node::Node;
 
-/// Reads one operation.
 pub fn operation(
     path: &str,
     method: &str,
@@ -43,13 +42,12 @@ pub fn operation(
         }
         tags.push(place.text()?.to_string());
     }
-    let [path_parameters, query_parameters, header_parameters, cookie_parameters] =
-        parameters(path, item, node, &owner, derived)?;
+    let parameters = parameters(path, item, node, &owner, derived)?;
     let body = node.get("requestBody").map(|body| request_body(&body, &owner, derived));
     let body = body.transpose()?;
     let (successes, errors, error_type) = responses::responses(&node.need("responses")?, &owner, derived)?;
     let is_upgrade = |success: &Success| matches!(success.content, ResponseContent::Upgraded);
-    let websocket = successes.iter().any(is_upgrade);
+    let websocket = successes.iter().any(is_upgrade) || node.get("x-dropshot-websocket").is_some();
     if websocket && (successes.len() > 1 || body.is_some()) {
         let reason =
             "an operation that opens a websocket must not have a body or another success response; remove them";
@@ -72,10 +70,7 @@ pub fn operation(
         tags,
         docs: docs.join("\n\n"),
         deprecated: node.flag("deprecated")?,
-        path_parameters,
-        query_parameters,
-        header_parameters,
-        cookie_parameters,
+        parameters,
         body,
         websocket,
         pagination: node.get("x-dropshot-pagination").map(|place| place.value().clone()),

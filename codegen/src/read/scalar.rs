@@ -8,7 +8,6 @@ use crate::keywords::{OF_TYPES, allow};
 use crate::model::{IntegerKind, StringRules, Type};
 use crate::node::Node;
 
-/// Reads a schema with `type: string`.
 pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
     // A value with rules for its text is kept as text.
     let mut rules = ["minLength", "maxLength", "pattern"].iter();
@@ -70,7 +69,6 @@ pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
     Pattern::compiled(text).map(Some).map_err(reject)
 }
 
-/// Reads a schema with `type: integer`.
 pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     let not = node.get("not");
     if let Some(place) = not.as_ref().filter(|place| place.value() != &json!({})) {
@@ -126,7 +124,6 @@ fn number_rules<T: PartialOrd + Default>(
     })
 }
 
-/// Reads a schema with `type: number`.
 pub fn number(node: &Node<'_>) -> Result<Type, Problem> {
     if node.text_of("format")? == Some("decimal") {
         allow(node, &["type", "format", "x-max-significant-digits"])?;

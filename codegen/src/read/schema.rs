@@ -18,7 +18,6 @@ use crate::node::Node;
 /// The types of inline schemas, with names derived from their places.
 pub type Derived = Vec<TypeDefinition>;
 
-/// Reads a component schema.
 pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
     match node.flag("nullable")? {
         true => nullable(name, node, false, derived),

@@ -4,7 +4,6 @@ use crate::error::Problem;
 use crate::model::{Requirement, SecurityKind, SecurityScheme};
 use crate::node::Node;
 
-/// Reads the security schemes.
 pub fn schemes(root: &Node<'_>) -> Result<Vec<SecurityScheme>, Problem> {
     let mut all = Vec::new();
     for (name, place) in declared(root)? {

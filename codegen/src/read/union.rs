@@ -51,7 +51,6 @@ pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived)
     Ok(Shape::Union(Union { tagging, alternatives }))
 }
 
-/// The keywords of unions.
 pub const KEYWORDS: [&str; 2] = ["oneOf", "anyOf"];
 
 /// The unions declared beside members at `node`.

@@ -7,7 +7,6 @@ use crate::emit::{Dispatch, operation_type};
 use crate::model::{Api, BodyContent, Operation};
 use crate::naming::is_used_by_generated_code;
 
-/// The names with their values.
 pub struct Values {
     all: Vec<(&'static str, String)>,
     has_tag: bool,
@@ -16,7 +15,6 @@ pub struct Values {
 /// Names that are undefined for an operation without tags. Templates that use them are skipped.
 const OF_TAGS: [&str; 2] = ["{{tag}}", "{{tag_name}}"];
 
-/// The maximum line length.
 const WIDTH: usize = 100;
 
 impl Values {
