@@ -59,12 +59,12 @@ pub(super) fn identifiers(code: &TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Rewrites tokens. `change` gets each tree with those before and after it in its group, and returns the tree, or `None` if
-/// it has added its replacement to those before.
-pub(super) fn rewritten(
-    tokens: TokenStream,
-    change: &mut dyn FnMut(TokenTree, &mut Vec<TokenTree>, &mut IntoIter) -> Option<TokenTree>,
-) -> TokenStream {
+/// Gets a tree with those before and after it in its group, and returns the tree, or `None` if it has added its replacement
+/// to those before.
+type Change<'c> = dyn FnMut(TokenTree, &mut Vec<TokenTree>, &mut IntoIter) -> Option<TokenTree> + 'c;
+
+/// Rewrites tokens and those in their groups.
+pub(super) fn rewritten(tokens: TokenStream, change: &mut Change<'_>) -> TokenStream {
     let (mut before, mut after) = (Vec::new(), tokens.into_iter());
     while let Some(tree) = after.next() {
         match change(tree, &mut before, &mut after) {

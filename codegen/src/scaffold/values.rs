@@ -102,8 +102,10 @@ impl Values {
     /// Replaces the names in a template's path.
     pub fn path(&self, template: &str) -> String {
         let plain = |name: &str| self.get(name).unwrap_or_default().trim_start_matches("r#").to_string();
-        let tag = self.has_tag.then(|| plain("tag") + "/").unwrap_or_default();
-        let path = template.replace("{tag}/", &tag);
+        let path = match self.has_tag {
+            true => template.replace("{tag}/", &(plain("tag") + "/")),
+            false => template.replace("{tag}/", ""),
+        };
         path.replace("{operation}", &plain("operation"))
     }
 
