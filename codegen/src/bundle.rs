@@ -6,23 +6,20 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::Problem;
+use crate::hoist;
 use crate::naming::numbered;
-use crate::node::escaped;
+use crate::node::{escaped, schemas, text_of};
 use crate::positions::{Foreign, Positions};
 
 /// The maximum length of a chain of references between files, which also ends cycles.
 const MAX_CHAIN: usize = 64;
 
-/// Reads a file.
 type Read<'r> = &'r dyn Fn(&Path) -> Result<(Value, Positions), Problem>;
 
 /// Adds everything that the document at `path` refers to in other files, using `read` to read them.
-///
-/// # Errors
-/// If a reference points to something that does not exist, or not to a file.
 pub fn bundled(path: &Path, value: &mut Value, positions: &mut Positions, read: Read<'_>) -> Result<(), Problem> {
     let mut bundle = Bundle {
         root: plain(path),
@@ -33,10 +30,7 @@ pub fn bundled(path: &Path, value: &mut Value, positions: &mut Positions, read: 
         next: Vec::new(),
         origins: Vec::new(),
     };
-    let schemas = value.pointer("/components/schemas").and_then(Value::as_object);
-    bundle
-        .used_names
-        .extend(schemas.into_iter().flat_map(|schemas| schemas.keys().cloned()));
+    bundle.used_names.extend(schemas(value).map(|(name, _)| name.clone()));
     let root = bundle.root.clone();
     bundle.walk(value, "#", &root, false, 0)?;
     while let Some((file, fragment, name)) = bundle.next.pop() {
@@ -44,22 +38,14 @@ pub fn bundled(path: &Path, value: &mut Value, positions: &mut Positions, read: 
         let mut schema = bundle.target(&file, &fragment, &at)?;
         bundle.origins.push((at.clone(), file.clone(), fragment));
         bundle.walk(&mut schema, &at, &file, true, 0)?;
-        for (holder, key) in [("", "components"), ("/components", "schemas")] {
-            if let Some(Value::Object(members)) = value.pointer_mut(holder) {
-                members.entry(key).or_insert_with(|| json!({}));
-            }
-        }
-        if let Some(Value::Object(schemas)) = value.pointer_mut("/components/schemas") {
-            schemas.insert(name, schema);
-        }
+        hoist::insert(value, &name, schema);
     }
     for (at, path, fragment) in bundle.origins {
-        if let Some((_, positions_there)) = bundle.files.get(&path) {
-            positions.add(Foreign {
+        if let Some((_, there)) = bundle.files.get(&path) {
+            positions.foreign.push(Foreign {
                 at,
-                path,
                 inner: format!("#{fragment}"),
-                positions: positions_there.clone(),
+                positions: there.clone(),
             });
         }
     }
@@ -72,7 +58,6 @@ struct Bundle<'r> {
     files: BTreeMap<PathBuf, (Value, Positions)>,
     /// The component made of a schema in another file, by file and fragment.
     named: BTreeMap<(PathBuf, String), String>,
-    /// The names of all components.
     used_names: Vec<String>,
     /// Schemas that have a name and are still to be added to the document.
     next: Vec<(PathBuf, String, String)>,
@@ -84,7 +69,7 @@ impl Bundle<'_> {
     /// Replaces the references in `value`, which comes from `file` and is at the pointer `at`.
     fn walk(&mut self, value: &mut Value, at: &str, file: &Path, is_schema: bool, depth: usize) -> Result<(), Problem> {
         let reject = |reason: String| Err(Problem::rejected(at, reason));
-        if let Some(reference) = value.get("$ref").and_then(Value::as_str).map(str::to_string) {
+        if let Some(reference) = text_of(value, "$ref").map(str::to_string) {
             let (target, fragment) = self.place(&reference, file, at)?;
             if target == self.root {
                 value["$ref"] = format!("#{fragment}").into();
@@ -174,15 +159,11 @@ impl Bundle<'_> {
         }
         let (file, fragment) = &key;
         self.target(file, fragment, at)?;
-        let last = fragment.rsplit('/').next().filter(|last| !last.is_empty());
-        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let usual: String = last
-            .map(str::to_string)
-            .or(stem)
-            .unwrap_or_default()
-            .chars()
-            .map(|it| if it.is_alphanumeric() { it } else { '_' })
-            .collect();
+        let usual = match fragment.rsplit('/').next() {
+            Some("") | None => file.file_stem().unwrap_or_default().to_string_lossy(),
+            Some(last) => last.into(),
+        };
+        let usual = usual.replace(|it: char| !it.is_alphanumeric(), "_");
         let is_free = |name: &String| !self.used_names.contains(name);
         let name = numbered(usual).find(is_free).unwrap_or_default();
         self.used_names.push(name.clone());

@@ -4,7 +4,7 @@ use codegen_runtime::Format;
 use serde_json::{Map, Value, json};
 
 use crate::keywords::{ANNOTATIONS, OF_TYPES, is_annotation, is_json, is_of_another_type, is_rule_of_a_type};
-use crate::node::{METHODS, escaped};
+use crate::node::{METHODS, escaped, members};
 use crate::openapi_3_1;
 use crate::places::{self, Kind};
 
@@ -53,38 +53,24 @@ pub fn choose(document: &mut Value, media_types: &[String]) {
 /// Removes webhooks and callbacks, which are requests that the server sends, and returns their pointers.
 pub fn without_own_requests(document: &mut Value) -> Vec<String> {
     let mut removed = Vec::new();
-    for name in take(document, "webhooks") {
-        removed.push(format!("#/webhooks/{}", escaped(&name)));
-    }
-    if let Some(components) = document.get_mut("components") {
-        take(components, "callbacks");
-    }
-    for (path, item) in members(document.get_mut("paths")) {
+    let mut remove = |holder: Option<&mut Value>, at: &str, key: &str| {
+        let all = holder.and_then(|holder| holder.as_object_mut()?.shift_remove(key));
+        let names = members(all.as_ref()).map(|(name, _)| format!("{at}/{key}/{}", escaped(name)));
+        removed.extend(names);
+    };
+    remove(Some(document), "#", "webhooks");
+    let paths = document.get_mut("paths").and_then(Value::as_object_mut);
+    for (path, item) in paths.into_iter().flatten() {
         for method in METHODS {
-            let Some(operation) = item.get_mut(method) else {
-                continue;
-            };
-            for name in take(operation, "callbacks") {
-                removed.push(format!(
-                    "#/paths/{}/{method}/callbacks/{}",
-                    escaped(path),
-                    escaped(&name)
-                ));
-            }
+            let at = format!("#/paths/{}/{method}", escaped(path));
+            remove(item.get_mut(method), &at, "callbacks");
         }
     }
+    // Those that are shared are no requests by themselves.
+    if let Some(Value::Object(components)) = document.get_mut("components") {
+        components.shift_remove("callbacks");
+    }
     removed
-}
-
-fn members(value: Option<&mut Value>) -> impl Iterator<Item = (&String, &mut Value)> {
-    value.and_then(Value::as_object_mut).into_iter().flatten()
-}
-
-/// Removes a member, and returns the names in it.
-fn take(holder: &mut Value, key: &str) -> Vec<String> {
-    let removed = holder.as_object_mut().and_then(|members| members.shift_remove(key));
-    let names = removed.as_ref().and_then(Value::as_object);
-    names.into_iter().flat_map(|names| names.keys().cloned()).collect()
 }
 
 fn schema(members: &mut Map<String, Value>) {
@@ -99,6 +85,10 @@ fn schema(members: &mut Map<String, Value>) {
     annotating_parts(members);
     // OpenAPI 3.0 does not have this keyword, but its meaning is clear.
     openapi_3_1::constant(members);
+    // Beside other rules, one alternative that allows any value restricts nothing.
+    if members.contains_key("allOf") {
+        members.retain(|key, value| !["oneOf", "anyOf"].contains(&key.as_str()) || *value != json!([{}]));
+    }
     rules_of_alternatives(members);
     if !members.contains_key("type")
         && let Some(ty) = intended_type(members)
@@ -123,10 +113,8 @@ fn rules_of_alternatives(members: &mut Map<String, Value>) {
     let Some(Value::Array(mut alternatives)) = members.get(keyword).cloned() else {
         return;
     };
-    let (rules, others): (Map<_, _>, Map<_, _>) = members
-        .iter()
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .partition(|(key, _)| is_rule_of_a_type(key) && !OF_TYPES[0].1.contains(&key.as_str()));
+    let is_rule = |key: &str| is_rule_of_a_type(key) && !OF_TYPES[0].1.contains(&key);
+    let (rules, others): (Map<_, _>, Map<_, _>) = members.clone().into_iter().partition(|(key, _)| is_rule(key));
     for alternative in &mut alternatives {
         let ty = alternative.get("type").and_then(Value::as_str).map(str::to_string);
         let (Some(ty), Some(own)) = (ty, alternative.as_object_mut()) else {
@@ -205,26 +193,17 @@ fn content(holder: &mut Map<String, Value>, kind: Kind) {
 /// then a list, too.
 fn or_list(parameter: &mut Map<String, Value>) {
     let is_usual = |(key, usual): (&str, Value)| parameter.get(key).is_none_or(|value| *value == usual);
-    let schema = parameter
-        .get("schema")
-        .and_then(Value::as_object)
-        .filter(|schema| schema.len() == 1);
-    let alternatives = schema
-        .and_then(|schema| schema.get("oneOf").or(schema.get("anyOf")))
-        .and_then(Value::as_array);
+    let schema = parameter.get("schema").and_then(Value::as_object);
+    let schema = schema.filter(|schema| schema.len() == 1);
+    let alternatives = schema.and_then(|schema| schema.get("oneOf").or(schema.get("anyOf"))?.as_array());
     let Some([one, other]) = alternatives.map(Vec::as_slice) else {
         return;
     };
-    let is_list = |list: &Value, item: &Value| list["type"] == "array" && list.get("items") == Some(item);
-    let list = [(one, other), (other, one)]
-        .into_iter()
-        .find(|(list, item)| is_list(list, item));
-    if let Some((list, _)) = list
-        && [("style", "form".into()), ("explode", true.into())]
-            .into_iter()
-            .all(is_usual)
-    {
-        let list = list.clone();
+    let is_list = |(list, item): &(&Value, &Value)| list["type"] == "array" && list.get("items") == Some(item);
+    let list = [(one, other), (other, one)].into_iter().find(is_list);
+    let list = list.map(|(list, _)| list.clone());
+    let mut usual = [("style", "form".into()), ("explode", true.into())].into_iter();
+    if let Some(list) = list.filter(|_| usual.all(is_usual)) {
         parameter.insert("schema".into(), list);
     }
 }
@@ -269,21 +248,12 @@ fn intended_type(members: &Map<String, Value>) -> Option<&'static str> {
     if let (Some(one), None) = (types.next(), types.next()) {
         return (one == "object" || !alternatives && !members.contains_key("allOf")).then_some(one);
     }
-    if let (Some(format), false, false) = (
-        members.get("format").and_then(Value::as_str),
-        alternatives,
-        members.contains_key("allOf") || members.contains_key("enum"),
-    ) {
+    let has_others = alternatives || members.contains_key("allOf") || members.contains_key("enum");
+    if let (Some(format), false) = (members.get("format").and_then(Value::as_str), has_others) {
         return type_of_format(format);
     }
     let values = members.get("enum").and_then(Value::as_array)?;
-    let mut types = values.iter().filter(|value| !value.is_null()).map(|value| match value {
-        Value::String(_) => Some("string"),
-        Value::Bool(_) => Some("boolean"),
-        Value::Number(number) if number.is_f64() => Some("number"),
-        Value::Number(_) => Some("integer"),
-        _ => None,
-    });
+    let mut types = values.iter().filter(|value| !value.is_null()).map(openapi_3_1::type_of);
     let first = types.next()??;
     types.all(|ty| ty == Some(first)).then_some(first)
 }

@@ -15,28 +15,11 @@ pub enum Problem {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// The output folder contains files that codegen did not generate.
-    #[error("{folder} {what}: {remedy}")]
-    Foreign {
-        /// The folder.
-        folder: PathBuf,
-        /// The files that it contains.
-        what: String,
-        /// The remedy.
-        remedy: String,
-    },
-    /// A scaffolded file could not be written.
-    #[error("{0}")]
-    Scaffold(String),
     /// The document is neither YAML nor JSON.
-    #[error("{path}:{line}:{column}: not a YAML or JSON document: {detail}")]
+    #[error("{place}: not a YAML or JSON document: {detail}")]
     Syntax {
-        /// The document.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The column, from 1.
-        column: usize,
+        /// The place in the file.
+        place: Place,
         /// The parser's message.
         detail: String,
     },
@@ -50,17 +33,12 @@ pub enum Problem {
         /// The problem and its remedy.
         reason: String,
     },
-    /// progenitor could not generate a client.
-    #[error("failed to generate the client: {0}")]
-    Client(String),
-    /// Generated code did not parse, which is a bug of the generator.
-    #[error("bug in codegen: the generated {file} does not parse: {detail}; please report it")]
-    Defect {
-        /// The generated file.
-        file: String,
-        /// The parser's message.
-        detail: String,
-    },
+    /// The command cannot do what it is asked to do, for this reason.
+    #[error("{0}")]
+    Refused(String),
+    /// A bug of the generator, such as generated code that does not parse.
+    #[error("bug in codegen: {0}; please report it")]
+    Defect(String),
 }
 
 /// A place in a file.
@@ -95,6 +73,20 @@ impl Problem {
             place: None,
             pointer: pointer.to_string(),
             reason: reason.into(),
+        }
+    }
+
+    /// A [`Problem::Syntax`] at a line and column.
+    pub fn syntax(path: &Path, (line, column): (usize, usize), detail: impl Into<String>) -> Self {
+        let (path, length) = (path.into(), 1);
+        Problem::Syntax {
+            place: Place {
+                path,
+                line,
+                column,
+                length,
+            },
+            detail: detail.into(),
         }
     }
 }

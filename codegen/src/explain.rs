@@ -10,9 +10,10 @@ use crate::keywords::is_rule_of_a_type;
 use crate::load::Document;
 use crate::model;
 use crate::model::{
-    Api, BodyContent, Field, OneWay, Operation, Others, ResponseContent, Shape, Tagging, Type, TypeDefinition,
+    Api, BodyContent, Field, JoinedPart, OneWay, Operation, Others, ResponseContent, Shape, Tagging, Type,
+    TypeDefinition,
 };
-use crate::node::below;
+use crate::node::{below, members};
 use crate::rejections::{all, skipping};
 
 /// Describes what is generated for the place at `pointer` (`#/components/schemas/Pet`), or why it is rejected.
@@ -24,28 +25,20 @@ pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
         Some(rest) => format!("#/{rest}"),
         None => pointer.to_string(),
     };
-    let value = document
-        .value
-        .pointer(pointer.trim_start_matches('#'))
-        .filter(|_| pointer.starts_with('#'));
-    let Some(value) = value else {
-        return Err(document
-            .positions
-            .locate(&document.path, nothing_there(document, &pointer)));
+    let place = pointer.strip_prefix('#');
+    let Some(value) = place.and_then(|place| document.value.pointer(place)) else {
+        return Err(document.locate(nothing_there(document, &pointer)));
     };
-    let place = document
-        .positions
-        .locate(&document.path, Problem::rejected(&pointer, ""));
+    let place = document.locate(Problem::rejected(&pointer, ""));
     let mut lines = vec![place.to_string().trim_end_matches(": ").to_string()];
     if let Some(Value::String(target)) = value.get("$ref") {
         lines.push(format!("refers to {target}"));
     }
     let problems = all(document);
-    let rejected: Vec<String> = problems
-        .iter()
-        .filter(|problem| matches!(problem, Problem::Rejected { pointer: at, .. } if below(at, &pointer).or(below(&pointer, at)).is_some()))
-        .map(|problem| format!("rejected: {problem}"))
-        .collect();
+    let is_near = |at: &str| below(at, &pointer).or(below(&pointer, at)).is_some();
+    let is_here = |it: &&Problem| matches!(it, Problem::Rejected { pointer, .. } if is_near(pointer));
+    let near = problems.iter().filter(is_here);
+    let rejected: Vec<String> = near.map(|problem| format!("rejected: {problem}")).collect();
     let api = match problems.is_empty() {
         true => model(document),
         false => skipping(document).and_then(|(rest, _)| model(&rest)),
@@ -69,14 +62,10 @@ fn nothing_there(document: &Document, pointer: &str) -> Problem {
     while let Some((before, _)) = around.rsplit_once('/') {
         around = before;
         if let Some(value) = document.value.pointer(around.trim_start_matches('#')) {
-            let members = value
-                .as_object()
-                .map(|members| members.keys().map(String::as_str).collect::<Vec<_>>());
-            let members = members.unwrap_or_default().join(", ");
-            return Problem::rejected(
-                around,
-                format!("{pointer} is not in the document; the members here are: {members}"),
-            );
+            let members: Vec<&str> = members(Some(value)).map(|(name, _)| name.as_str()).collect();
+            let members = members.join(", ");
+            let reason = format!("{pointer} is not in the document; the members here are: {members}");
+            return Problem::rejected(around, reason);
         }
     }
     let reason = format!("`{pointer}` must be a JSON pointer, such as #/components/schemas/Pet or #/paths/~1pets/get");
@@ -94,10 +83,9 @@ fn found(api: &Api, pointer: &str) -> Option<(String, Vec<String>)> {
     };
     for definition in &api.types {
         if let Shape::Struct(object) = &definition.shape {
+            let owner = format!("`{}`", definition.ident.unraw());
             for one in &object.fields {
-                consider(&one.pointer, &|| {
-                    field(one, &format!("`{}`", definition.ident.unraw()), api)
-                });
+                consider(&one.pointer, &|| field(one, &owner, api));
             }
         }
     }
@@ -122,11 +110,8 @@ fn found(api: &Api, pointer: &str) -> Option<(String, Vec<String>)> {
 }
 
 fn field(field: &Field, owner: &str, api: &Api) -> Vec<String> {
-    let mut lines = vec![format!(
-        "field `{}` of {owner}: `{}`",
-        field.ident,
-        rust_text(&field.ty, field.is_option())
-    )];
+    let ty = rust_text(&field.ty, field.is_option());
+    let mut lines = vec![format!("field `{}` of {owner}: `{ty}`", field.ident)];
     let presence = match (field.required, field.nullable, &field.default) {
         _ if field.one_way == Some(OneWay::Responses) => "sent in responses only; requests may omit it".to_string(),
         (true, false, _) => "required, not null".to_string(),
@@ -141,7 +126,7 @@ fn field(field: &Field, owner: &str, api: &Api) -> Vec<String> {
     }
     lines.extend(rules(&field.schema));
     if let Type::Named(ident) = &field.ty
-        && let Some(definition) = api.types.iter().find(|definition| definition.ident == *ident)
+        && let Some(definition) = api.definition(ident)
     {
         lines.extend(named(definition));
     }
@@ -153,12 +138,8 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
     let mut lines = match &definition.shape {
         Shape::Struct(object) => {
             let mut lines = vec![format!("struct `types::{ident}`:")];
-            lines.extend(
-                object
-                    .fields
-                    .iter()
-                    .map(|field| format!("    {}: {}", field.ident, rust_text(&field.ty, field.is_option()))),
-            );
+            let line = |field: &Field| format!("    {}: {}", field.ident, rust_text(&field.ty, field.is_option()));
+            lines.extend(object.fields.iter().map(line));
             lines.push(match &object.others {
                 Others::Ignored => "other members are ignored".into(),
                 Others::Rejected => "other members are rejected".into(),
@@ -167,18 +148,13 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
             lines
         }
         Shape::Enum(of) => {
-            let all: Vec<String> = of
-                .variants
-                .iter()
-                .map(|it| format!("{} ({:?})", it.ident.unraw(), it.value))
-                .collect();
+            let all = of.variants.iter();
+            let all: Vec<String> = all.map(|it| format!("{} ({:?})", it.ident.unraw(), it.value)).collect();
             vec![format!("enum `types::{ident}`: {}", all.join(", "))]
         }
         Shape::Union(union) => {
-            let all = union
-                .alternatives
-                .iter()
-                .map(|it| format!("{} ({})", it.ident.unraw(), it.values.join(", ")));
+            let all = union.alternatives.iter();
+            let all = all.map(|it| format!("{} ({})", it.ident.unraw(), it.values.join(", ")));
             let all: Vec<String> = all.collect();
             let apart = match &union.tagging {
                 Tagging::Member(tag) => format!("identified by `{tag}`"),
@@ -189,20 +165,18 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
             vec![format!("enum `types::{ident}`, {apart}: {}", all.join(", "))]
         }
         Shape::Joined(parts) => {
-            let all = parts
-                .iter()
-                .map(|part| format!("    {}: {}", part.ident, rust_text(&part.ty, false)));
-            std::iter::once(format!(
+            let line = |part: &JoinedPart| format!("    {}: {}", part.ident, rust_text(&part.ty, false));
+            let mut lines = vec![format!(
                 "struct `types::{ident}`, an object with the members of all of:"
-            ))
-            .chain(all)
-            .collect()
+            )];
+            lines.extend(parts.iter().map(line));
+            lines
         }
         Shape::Checked(alternatives) => {
             let all: Vec<String> = alternatives.iter().map(|it| it.values.join(", ")).collect();
+            let all = all.join(", ");
             vec![format!(
-                "struct `types::{ident}`, a JSON value that matches at least one of {}",
-                all.join(", ")
+                "struct `types::{ident}`, a JSON value that matches at least one of {all}"
             )]
         }
         Shape::Newtype(ty) => {
@@ -228,10 +202,8 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
         Some(tag) => format!("{tag}::{}", operation.ident),
         None => operation.ident.to_string(),
     };
-    let mut lines = vec![format!(
-        "{} {}: `endpoints::{place}::handle`, which receives",
-        operation.method, operation.path
-    )];
+    let Operation { method, path, .. } = operation;
+    let mut lines = vec![format!("{method} {path}: `endpoints::{place}::handle`, which receives")];
     for (_, name, suffix) in operation.groups() {
         lines.push(format!("    {name}: types::{}", operation_type(api, operation, suffix)));
     }
@@ -253,10 +225,8 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
     if operation.websocket {
         lines.push("    upgrade: the connection, to become a websocket".into());
     }
-    lines.push(format!(
-        "and returns `responses::{}`:",
-        operation_type(api, operation, "Response")
-    ));
+    let response = operation_type(api, operation, "Response");
+    lines.push(format!("and returns `responses::{response}`:"));
     for success in &operation.successes {
         let content = match &success.content {
             ResponseContent::Empty => "nothing".to_string(),
@@ -265,9 +235,8 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
             ResponseContent::Upgraded => "a websocket".to_string(),
             ResponseContent::Whole => "the response that the handler builds".to_string(),
         };
-        let status = success
-            .status
-            .map_or("any status".to_string(), |status| status.to_string());
+        let status = success.status.map(|status| status.to_string());
+        let status = status.unwrap_or("any status".into());
         lines.push(format!("    {status}: {content}"));
     }
     lines

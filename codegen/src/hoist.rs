@@ -6,8 +6,9 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 
 use crate::naming::numbered;
-use crate::node::escaped;
+use crate::node::{escaped, members, schemas, text_of};
 use crate::places::{self, Kind};
+use crate::read::target_of_mapping;
 
 const SCHEMAS: &str = "#/components/schemas/";
 
@@ -16,10 +17,9 @@ pub type Moved = Vec<(String, String)>;
 
 /// Replaces path items that are references by what they refer to.
 pub fn path_items(document: &mut Value, moved: &mut Moved) {
-    let paths = document.get("paths").and_then(Value::as_object);
     let mut found = Vec::new();
-    for (path, item) in paths.into_iter().flatten() {
-        let reference = item.get("$ref").and_then(Value::as_str).unwrap_or_default();
+    for (path, item) in members(document.get("paths")) {
+        let reference = text_of(item, "$ref").unwrap_or_default();
         let target = reference.strip_prefix('#').and_then(|place| document.pointer(place));
         if let Some(target) = target.filter(|target| target.get("$ref").is_none()) {
             moved.push((format!("#/paths/{}", escaped(path)), reference.to_string()));
@@ -35,10 +35,7 @@ pub fn path_items(document: &mut Value, moved: &mut Moved) {
 pub fn parts(document: &mut Value, moved: &mut Moved) {
     let mut places: Vec<String> = Vec::new();
     for (pointer, _) in places::all(document) {
-        let reference = document
-            .pointer(&pointer)
-            .and_then(|value| value.get("$ref"))
-            .and_then(Value::as_str);
+        let reference = document.pointer(&pointer).and_then(|value| text_of(value, "$ref"));
         places.extend(reference.filter(|it| is_part(it)).map(str::to_string));
     }
     // The innermost first, so that the pointers of those around it stay valid.
@@ -65,7 +62,6 @@ pub fn parts(document: &mut Value, moved: &mut Moved) {
     }
 }
 
-/// Replaces a reference by the new one.
 fn refer(value: &mut Value, new: &BTreeMap<String, String>) {
     if let Some(Value::String(reference)) = value.get_mut("$ref")
         && let Some(new) = new.get(reference)
@@ -88,59 +84,43 @@ fn is_part(pointer: &str) -> bool {
 
 /// The last two names in the pointer of a part.
 fn words(pointer: &str) -> Vec<String> {
-    const KEYWORDS: [&str; 8] = [
-        "properties",
-        "allOf",
-        "oneOf",
-        "anyOf",
-        "schema",
-        "schemas",
-        "content",
-        "responses",
-    ];
-    let names = pointer.split('/').skip(2).filter(|token| !KEYWORDS.contains(token));
+    let is_keyword = |token: &str| {
+        "properties allOf oneOf anyOf schema schemas content responses"
+            .split(' ')
+            .any(|it| it == token)
+    };
+    let names = pointer.split('/').skip(2).filter(|token| !is_keyword(token));
     let names: Vec<String> = names.map(|name| name.to_upper_camel_case()).collect();
     names[names.len().saturating_sub(2)..].to_vec()
 }
 
 /// Adds a component schema, and returns its name.
 pub fn add(document: &mut Value, proposed: &str, schema: Value) -> String {
-    let Some(schemas) = schemas(document) else {
-        return proposed.to_string();
-    };
-    let is_taken = |name: &str| {
-        schemas
-            .keys()
-            .any(|known| known.to_upper_camel_case() == name.to_upper_camel_case())
-    };
+    let is_taken =
+        |name: &String| schemas(document).any(|(known, _)| known.to_upper_camel_case() == name.to_upper_camel_case());
     let mut names = numbered(proposed.to_string());
     let name = names.find(|name| !is_taken(name)).unwrap_or_default();
-    schemas.insert(name.clone(), schema);
+    insert(document, &name, schema);
     name
 }
 
-fn schemas(document: &mut Value) -> Option<&mut Map<String, Value>> {
-    let components = document
-        .as_object_mut()?
-        .entry("components")
-        .or_insert_with(|| json!({}));
-    let schemas = components
-        .as_object_mut()?
-        .entry("schemas")
-        .or_insert_with(|| json!({}));
-    schemas.as_object_mut()
+/// Inserts a component schema, also into a document without components.
+pub fn insert(document: &mut Value, name: &str, schema: Value) {
+    let mut holder = document.as_object_mut();
+    for key in ["components", "schemas"] {
+        let inner = holder.map(|members| members.entry(key).or_insert_with(|| json!({})));
+        holder = inner.and_then(Value::as_object_mut);
+    }
+    if let Some(schemas) = holder {
+        schemas.insert(name.to_string(), schema);
+    }
 }
 
 /// Replaces each object with a `discriminator` by its alternatives: the schemas that have it in their `allOf`, and the
 /// object itself. The discriminator of a value selects one of them.
 pub fn bases(document: &mut Value, moved: &mut Moved) {
-    let all: Vec<(String, Value)> = match document.pointer("/components/schemas").and_then(Value::as_object) {
-        Some(all) => all
-            .iter()
-            .map(|(name, schema)| (name.clone(), schema.clone()))
-            .collect(),
-        None => return,
-    };
+    let all = schemas(document).map(|(name, schema)| (name.clone(), schema.clone()));
+    let all: Vec<(String, Value)> = all.collect();
     let is_base = |schema: &Value| {
         let is_union = schema.get("oneOf").is_some() || schema.get("anyOf").is_some();
         schema.get("discriminator").is_some() && !is_union
@@ -156,10 +136,7 @@ pub fn bases(document: &mut Value, moved: &mut Moved) {
             continue;
         }
         let new = add(document, &format!("{name}Base"), own);
-        moved.push((
-            format!("{SCHEMAS}{}", escaped(&new)),
-            format!("{SCHEMAS}{}", escaped(name)),
-        ));
+        moved.push((reference(&new), reference(name)));
         renamed.insert(reference(name), reference(&new));
     }
     if renamed.is_empty() {
@@ -193,11 +170,8 @@ fn inheriting<'a>(base: &str, all: &'a [(String, Value)]) -> Vec<&'a str> {
     let mut next = vec![reference(base)];
     while let Some(around) = next.pop() {
         for (name, schema) in all {
-            let parts = schema.get("allOf").and_then(Value::as_array);
-            let inherits = parts
-                .into_iter()
-                .flatten()
-                .any(|part| part.get("$ref").is_some_and(|it| *it == around));
+            let mut parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+            let inherits = parts.any(|part| text_of(part, "$ref") == Some(&around));
             if inherits && name != base && !found.contains(&name.as_str()) {
                 found.push(name);
                 next.push(reference(name));
@@ -211,34 +185,21 @@ fn inheriting<'a>(base: &str, all: &'a [(String, Value)]) -> Vec<&'a str> {
 fn alternatives(name: &str, schema: &Value, all: &[(String, Value)], renamed: &BTreeMap<String, String>) -> Value {
     let discriminator = &schema["discriminator"];
     let tag = discriminator["propertyName"].as_str().unwrap_or_default();
-    let written = discriminator.get("mapping").and_then(Value::as_object);
     let mut mapping = Map::new();
-    for (value, target) in written.into_iter().flatten() {
-        let target = target.as_str().unwrap_or_default();
-        let target = if target.starts_with('#') {
-            target.to_string()
-        } else {
-            reference(target)
-        };
+    for (value, target) in members(discriminator.get("mapping")) {
+        let target = target_of_mapping(target.as_str().unwrap_or_default());
         mapping.insert(value.clone(), renamed.get(&target).cloned().unwrap_or(target).into());
     }
     let values = schema.pointer(&format!("/properties/{}", escaped(tag)));
     let named = values.and_then(|values| values.get("$ref").or(values.pointer("/allOf/0/$ref")));
     let named = named.and_then(|named| all.iter().find(|(known, _)| *named == reference(known)));
-    let values = named
-        .map(|(_, schema)| schema)
-        .or(values)
-        .and_then(|values| values.get("enum"));
+    let values = named.map(|(_, schema)| schema).or(values);
+    let values = values.and_then(|values| values.get("enum"));
     let mut one_of = Vec::new();
-    for (known, is_inheriting) in inheriting(name, all)
-        .into_iter()
-        .map(|heir| (heir, true))
-        .chain([(name, false)])
-    {
-        let target = renamed
-            .get(&reference(known))
-            .cloned()
-            .unwrap_or_else(|| reference(known));
+    let heirs = inheriting(name, all).into_iter().map(|heir| (heir, true));
+    for (known, is_inheriting) in heirs.chain([(name, false)]) {
+        let target = reference(known);
+        let target = renamed.get(&target).cloned().unwrap_or(target);
         let is_mapped = mapping.values().any(|mapped| *mapped == target);
         // The object itself is an alternative unless its own values say otherwise.
         if is_inheriting || is_mapped || values.is_none() {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::keywords::{is_annotation, is_rule_of_a_type};
+use crate::node::members;
 use crate::places::{self, Kind};
 use crate::read::is_weaker;
 
@@ -18,9 +19,7 @@ pub fn parts(document: &mut Value) {
             continue;
         };
         let is_stated = |(key, _): &(&String, &Value)| *key != "allOf" && *key != "type" && !is_annotation(key);
-        let has_rules = schema
-            .and_then(Value::as_object)
-            .is_some_and(|it| it.iter().any(|it| is_stated(&it)));
+        let has_rules = members(schema).any(|member| is_stated(&member));
         let count = parts.iter().filter(|part| **part != json!({})).count();
         let mut join = Join {
             document,

@@ -18,57 +18,28 @@ pub const ANNOTATIONS: [&str; 10] = [
     "xml",
 ];
 
-/// The keywords that [`allow`] accepts, besides the annotations.
-pub const KEYWORDS: [&str; 30] = [
-    "$ref",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "discriminator",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "properties",
-    "required",
-    "type",
-    "uniqueItems",
+/// The extensions that are rules.
+const OURS: [&str; 4] = [
     "x-decimal-places",
     "x-key-pattern",
     "x-max-significant-digits",
     PLAUSIBLE_RANGE,
 ];
 
+/// The keywords that [`allow`] accepts, besides the annotations.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    const OTHERS: &str = "$ref allOf anyOf discriminator enum format not oneOf required type";
+    let of_types = OF_TYPES.into_iter().flat_map(|(_, keys)| keys.iter().copied());
+    OTHERS.split(' ').chain(of_types).chain(OURS)
+}
+
 /// Rejects keywords that would be ignored.
-///
-/// # Errors
-/// The first such keyword.
 pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
-    debug_assert!(keywords.iter().all(|keyword| KEYWORDS.contains(keyword)));
+    debug_assert!(keywords.iter().all(|keyword| all().any(|known| known == *keyword)));
     for (key, place) in node.members()? {
         let known = keywords.contains(&key) || ANNOTATIONS.contains(&key);
         // codegen's own keywords are rejected where they would not be checked. Other extensions are ignored.
-        let ours = [
-            "x-decimal-places",
-            "x-max-significant-digits",
-            "x-key-pattern",
-            PLAUSIBLE_RANGE,
-        ]
-        .contains(&key);
-        if !known && (ours || !key.starts_with("x-")) {
+        if !known && (OURS.contains(&key) || !key.starts_with("x-")) {
             return Err(place.reject(format!(
                 "`{key}` is not supported here, because values would not be checked against it; remove it"
             )));

@@ -6,37 +6,43 @@
 //! that involve more than one part of the document. [`emit`] generates the code, and [`output`] compares it with
 //! the files on disk or replaces them. [`rejections`] continues after an error to collect all of them.
 //!
+//! Hidden modules are for this crate's own programs and tests.
+//!
 //! The generator knows no particular API. Whatever it needs beyond OpenAPI comes from the `x-` extensions that
 //! README.md lists.
 
 pub mod archive;
-pub mod bundle;
+mod bundle;
 pub mod emit;
-pub mod equivalent;
+mod equivalent;
 pub mod error;
 pub mod explain;
-pub mod hoist;
-pub mod join;
+mod hoist;
+mod join;
+#[doc(hidden)]
 pub mod keywords;
-pub mod lint;
-pub mod literals;
+mod lint;
+mod literals;
 pub mod load;
+#[doc(hidden)]
 pub mod model;
+#[doc(hidden)]
 pub mod naming;
+#[doc(hidden)]
 pub mod node;
-pub mod openapi_3_1;
+mod openapi_3_1;
 pub mod output;
-pub mod places;
+mod places;
+#[doc(hidden)]
 pub mod positions;
-pub mod read;
+mod read;
 pub mod rejections;
 pub mod scaffold;
-pub mod structure;
-pub mod versions;
+mod structure;
+mod versions;
 
 use crate::load::Document;
 use crate::model::Api;
-use crate::node::METHODS;
 
 pub use error::Problem;
 
@@ -49,7 +55,7 @@ pub const STACK: usize = 256 << 20;
 /// # Errors
 /// The first problem, with its place in the file.
 pub fn model(document: &Document) -> Result<Api, Problem> {
-    let located = |problem| document.positions.locate(&document.path, problem);
+    let located = |problem| document.locate(problem);
     if let Some(problem) = structure::check(&document.value).into_iter().next() {
         return Err(located(problem));
     }
@@ -78,8 +84,15 @@ pub fn model_of(documents: &[Document]) -> Result<Api, Problem> {
 
 /// The number of operations in a document.
 pub fn operations(document: &Document) -> usize {
-    read::parts(&document.value)
-        .iter()
-        .filter(|part| matches!(part, read::Part::PathMember { member, .. } if METHODS.contains(&member.as_str())))
-        .count()
+    let places = places::all(&document.value).into_iter();
+    places.filter(|(_, kind)| *kind == places::Kind::Operation).count()
+}
+
+/// The pointer of the first operation whose path Dropshot's router does not support.
+pub fn conflict(api: &Api) -> Option<String> {
+    let first = lint::conflicts(&api.operations).into_iter().next();
+    first.and_then(|problem| match problem {
+        Problem::Rejected { pointer, .. } => Some(pointer),
+        _ => None,
+    })
 }

@@ -1,30 +1,29 @@
 //! Checks that involve more than one part of a document.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proc_macro2::Ident;
 
 use crate::error::Problem;
-use crate::model::{
-    Api, BodyContent, Dispatch, Field, ListStyle, Operation, Shape, Tagging, TypeDefinition, close_over, closure,
-};
+use crate::model::{Api, BodyContent, Dispatch, Field, ListStyle, Operation, Shape, Tagging, TypeDefinition, Types};
 use crate::naming::{operation_prefix, variables};
 use crate::read::PARAMETER;
 
 /// Returns every reason why the server selected by `dispatch` does not support the document as a whole.
 pub fn check(api: &Api, dispatch: Dispatch) -> Vec<Problem> {
     let mut found = Vec::new();
-    let mut types = BTreeMap::new();
+    let mut known = BTreeMap::new();
     for definition in &api.types {
-        if let Some(other) = types.insert(definition.ident.to_string(), definition) {
+        if let Some(other) = known.insert(definition.ident.to_string(), definition) {
             let (ident, at) = (&definition.ident, &other.pointer);
             let reason = format!("`{ident}` is also the Rust name of {at}; rename one");
             found.push(Problem::rejected(&definition.pointer, reason));
         }
     }
+    let types = Types::of(&api.types);
     for definition in &api.types {
         found.extend(finite(definition, &types).err());
-        found.extend(bounded(definition, api).err());
+        found.extend(bounded(definition, &types).err());
     }
     let mut names: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     for operation in &api.operations {
@@ -53,8 +52,7 @@ pub fn check(api: &Api, dispatch: Dispatch) -> Vec<Problem> {
 
 /// Rejects what only Dropshot's server gives access to.
 fn needs_dropshot(operation: &Operation) -> Option<Problem> {
-    let content = operation.body.as_ref().map(|body| &body.content);
-    let what = match content {
+    let what = match operation.content() {
         _ if operation.websocket => "websockets require",
         Some(BodyContent::Multipart) => "multipart bodies require",
         _ => return None,
@@ -64,16 +62,12 @@ fn needs_dropshot(operation: &Operation) -> Option<Problem> {
 }
 
 /// Rejects a type that contains itself other than through an array or a map, because its values would be infinite.
-fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
-    let held = |ident: &Ident| -> Vec<Ident> {
-        let definition = types.get(&ident.to_string());
-        definition.into_iter().flat_map(|it| it.held().cloned()).collect()
-    };
-    let mut own = definition.held();
-    match own.find(|ident| closure([(*ident).clone()], held).contains(&definition.ident)) {
+fn finite(definition: &TypeDefinition, types: &Types<'_>) -> Result<(), Problem> {
+    let ident = &definition.ident;
+    let leads_back = |held: &Ident| types.reached([held.clone()], TypeDefinition::held).contains(ident);
+    match definition.held().into_iter().find(leads_back) {
         None => Ok(()),
         Some(through) => {
-            let ident = &definition.ident;
             let reason = format!("`{ident}` contains itself through `{through}`; use an array or a map in between");
             Err(Problem::rejected(&definition.pointer, reason))
         }
@@ -81,22 +75,22 @@ fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>
 }
 
 fn parameters(operation: &Operation, api: &Api) -> Result<(), Problem> {
-    for field in operation.parameters() {
+    for field in operation.parameters.iter().flatten() {
         if field.list != Some(ListStyle::Json) && !api.is_text(api.list_items(&field.ty).unwrap_or(&field.ty), true) {
             return Err(Problem::rejected(&field.pointer, PARAMETER));
         }
     }
-    for Field { ty, list, pointer, .. } in &operation.cookie_parameters {
+    let [path, query, _, cookies] = &operation.parameters;
+    for Field { ty, list, pointer, .. } in cookies {
         if *list == Some(ListStyle::Repeated) && api.is_list(ty) {
             let reason = "a list in a cookie must have `explode: false`, because a request has a cookie only once";
             return Err(Problem::rejected(pointer, reason));
         }
     }
-    for Field { name, pointer, .. } in &operation.query_parameters {
-        if operation.path_parameters.iter().any(|field| field.name == *name) {
+    for Field { name, pointer, .. } in query {
+        if path.iter().any(|field| field.name == *name) {
             let reason = format!(
-                "`{name}` is both a query and a path parameter, which Dropshot does not distinguish; \
-                                  rename one"
+                "`{name}` is both a query and a path parameter, which Dropshot does not distinguish; rename one"
             );
             return Err(Problem::rejected(pointer, reason));
         }
@@ -106,19 +100,14 @@ fn parameters(operation: &Operation, api: &Api) -> Result<(), Problem> {
 
 /// Rejects an untagged union that contains itself, because trying its alternatives would take twice as long for every
 /// level of nesting.
-fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
+fn bounded(definition: &TypeDefinition, types: &Types<'_>) -> Result<(), Problem> {
     let is_tried = match &definition.shape {
         Shape::Union(union) => matches!(union.tagging, Tagging::Value { .. }),
         Shape::Checked(_) => true,
         _ => false,
     };
-    if !is_tried {
-        return Ok(());
-    }
-    let mut reached: BTreeSet<Ident> = BTreeSet::new();
-    definition.mentioned(&mut reached);
-    close_over(&api.types, &mut reached);
-    match reached.contains(&definition.ident) {
+    let reached = || types.reached(definition.mentioned(), TypeDefinition::mentioned);
+    match is_tried && reached().contains(&definition.ident) {
         true => Err(Problem::rejected(
             &definition.pointer,
             "a union without a discriminator must not contain itself, because each level of nesting would double the \
@@ -180,31 +169,30 @@ pub fn conflicts(operations: &[Operation]) -> Vec<Problem> {
         };
         let reject = |reason: String| Problem::rejected(&operation.pointer, reason);
         let mut parent = String::new();
-        let mut conflict = None;
-        for segment in segments {
-            match places.get(&parent) {
-                _ if is_partial(segment) => {
-                    conflict = Some(reject(format!(
-                        "`{segment}`: Dropshot's router supports a variable only as a whole segment; generate with \
-                         `--dispatch calls` and serve with another router, or change the path"
-                    )));
-                    break;
-                }
+        let conflict = segments.into_iter().find_map(|segment| {
+            let conflict = match places.get(&parent) {
+                _ if is_partial(segment) => Some(format!(
+                    "`{segment}`: Dropshot's router supports a variable only as a whole segment; generate with \
+                     `--dispatch calls` and serve with another router, or change the path"
+                )),
                 Some((there, other)) if *there != segment && (segment.starts_with('{') || there.starts_with('{')) => {
-                    conflict = Some(reject(format!(
+                    Some(format!(
                         "Dropshot's router cannot have `{segment}` here and `{there}` in the same place of the path \
                          `{other}`; generate with `--dispatch calls` and serve with another router, or change one of \
                          the paths"
-                    )));
-                    break;
+                    ))
                 }
-                Some(_) => {}
-                None => drop(places.insert(parent.clone(), (segment, &operation.path))),
-            }
+                Some(_) => None,
+                None => {
+                    places.insert(parent.clone(), (segment, &operation.path));
+                    None
+                }
+            };
             parent = format!("{parent}/{segment}");
-        }
-        if conflict.is_some() {
-            found.extend(conflict);
+            conflict
+        });
+        if let Some(reason) = conflict {
+            found.push(reject(reason));
             continue;
         }
         // Operations of several versions do not overlap, because each starts at a different version.

@@ -15,16 +15,10 @@ pub struct NoValue;
 
 /// The expression for a member that the client leaves out, from the document's default. `None` if there is no default
 /// or if the member is required.
-///
-/// # Errors
-/// If the default does not match the member's type.
 pub fn default(field: &Field, types: &[TypeDefinition]) -> Result<Option<TokenStream>, NoValue> {
     let Some(value) = &field.default else { return Ok(None) };
-    let expression = Literals {
-        types,
-        open: RefCell::default(),
-    }
-    .member(field, Some(value))?;
+    let open = RefCell::default();
+    let expression = Literals { types, open }.member(field, Some(value))?;
     Ok(Some(expression).filter(|_| field.is_optional_in_requests()))
 }
 
@@ -94,10 +88,8 @@ impl Literals<'_> {
             Type::Array { items, rules } => {
                 let all = value.as_array().ok_or(NoValue)?;
                 holds(rules.check(all.len()).is_ok() && rules.check_items(all).is_ok())?;
-                let all: Vec<_> = all
-                    .iter()
-                    .map(|item| self.value(items, item))
-                    .collect::<Result<_, _>>()?;
+                let all = all.iter().map(|item| self.value(items, item));
+                let all: Vec<_> = all.collect::<Result<_, _>>()?;
                 Ok(match all.is_empty() {
                     true => quote! { Vec::new() },
                     false => quote! { vec![#(#all),*] },
@@ -127,12 +119,11 @@ impl Literals<'_> {
         values: &Type,
         members: impl Iterator<Item = (&'v String, &'v Value)>,
     ) -> Result<TokenStream, NoValue> {
-        let all: Vec<_> = members
-            .map(|(name, value)| {
-                let value = self.value(values, value)?;
-                Ok(quote! { (#name.to_string(), #value) })
-            })
-            .collect::<Result<_, _>>()?;
+        let all = members.map(|(name, value)| {
+            let value = self.value(values, value)?;
+            Ok(quote! { (#name.to_string(), #value) })
+        });
+        let all: Vec<_> = all.collect::<Result<_, _>>()?;
         Ok(match all.is_empty() {
             true => quote! { std::collections::BTreeMap::new() },
             false => quote! { std::collections::BTreeMap::from([#(#all),*]) },
@@ -199,17 +190,17 @@ impl Literals<'_> {
             let is_named = |name: &String| object.fields.iter().any(|field| field.name == *name);
             members.iter().filter(move |(name, _)| !is_named(name))
         };
-        match &object.others {
-            Others::Ignored => {}
-            Others::Rejected if others().next().is_some() => return Err(NoValue),
-            Others::Rejected => {}
-            Others::Kept(field) => {
-                let Type::Map { values, .. } = &field.ty else {
-                    return Err(NoValue);
-                };
-                let (name, map) = (&field.ident, self.map(values, others())?);
-                fields.push(quote! { #name: #map });
-            }
+        if matches!(object.others, Others::Rejected) && others().next().is_some() {
+            return Err(NoValue);
+        }
+        if let Some(Field {
+            ident,
+            ty: Type::Map { values, .. },
+            ..
+        }) = object.kept()
+        {
+            let map = self.map(values, others())?;
+            fields.push(quote! { #ident: #map });
         }
         Ok(quote! { #ident { #(#fields),* } })
     }
@@ -245,10 +236,8 @@ impl Literals<'_> {
                 _ => Err(NoValue),
             },
             Tagging::Value { exclusive } => {
-                let mut fitting = union
-                    .alternatives
-                    .iter()
-                    .filter_map(|alternative| built(alternative, Some(value)).ok());
+                let all = union.alternatives.iter();
+                let mut fitting = all.filter_map(|alternative| built(alternative, Some(value)).ok());
                 let first = fitting.next().ok_or(NoValue)?;
                 match *exclusive && fitting.next().is_some() {
                     true => Err(NoValue),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::error::Problem;
 use crate::model::Dispatch;
 use crate::node::Node;
-use crate::positions::{MAX_JSON_DEPTH, Positions, first_deeper_than, too_deep};
+use crate::positions::Positions;
 use crate::{bundle, equivalent, hoist, join, openapi_3_1};
 
 /// An OpenAPI document.
@@ -33,6 +33,11 @@ impl Document {
         equivalent::choose(&mut self.value, media_types);
         Document { dispatch, ..self }
     }
+
+    /// Adds the place in the file to an error.
+    pub fn locate(&self, problem: Problem) -> Problem {
+        self.positions.locate(problem)
+    }
 }
 
 /// Reads a YAML or JSON document from a file.
@@ -49,16 +54,12 @@ pub fn from_file(path: &Path) -> Result<Document, Problem> {
 /// If it is neither YAML nor JSON, refers to something that does not exist, or is not OpenAPI 3.0 or 3.1.
 pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
     let (mut value, mut positions) = parsed(path, text)?;
-    version(&value).map_err(|problem| positions.locate(path, problem))?;
-    bundle::bundled(path, &mut value, &mut positions, &|file| {
-        parsed(file, &std::fs::read_to_string(file).map_err(Problem::io(file))?)
-    })
-    .map_err(|problem| positions.locate(path, problem))?;
-    if value["openapi"]
-        .as_str()
-        .is_some_and(|version| version.starts_with("3.1."))
-    {
-        openapi_3_1::converted(&mut value).map_err(|problem| positions.locate(path, problem))?;
+    version(&value).map_err(|problem| positions.locate(problem))?;
+    let read = |file: &Path| parsed(file, &std::fs::read_to_string(file).map_err(Problem::io(file))?);
+    let bundled = bundle::bundled(path, &mut value, &mut positions, &read);
+    bundled.map_err(|problem| positions.locate(problem))?;
+    if value["openapi"].as_str().unwrap_or_default().starts_with("3.1.") {
+        openapi_3_1::converted(&mut value).map_err(|problem| positions.locate(problem))?;
     }
     let own_requests = equivalent::without_own_requests(&mut value);
     let mut moved = hoist::Moved::new();
@@ -67,7 +68,7 @@ pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
     equivalent::simplified(&mut value);
     hoist::bases(&mut value, &mut moved);
     join::parts(&mut value);
-    positions.moved(moved);
+    positions.moved = moved;
     Ok(Document {
         path: path.into(),
         value,
@@ -88,24 +89,19 @@ fn parsed(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
 /// Parses JSON. A text that looks like JSON but is not valid JSON may still be YAML in flow style, unless its file's name
 /// says that it is JSON.
 fn json(path: &Path, text: &str, is_json: bool) -> Result<(Value, Positions), Problem> {
-    if let Some((line, column)) = first_deeper_than(text, MAX_JSON_DEPTH) {
-        return Err(too_deep(path, line, column, MAX_JSON_DEPTH));
-    }
+    let positions = match Positions::of_json(path, text) {
+        Err(problem @ Problem::Syntax { .. }) => return Err(problem),
+        other => other,
+    };
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     match value {
-        Ok(value) => Ok((value, Positions::of_json(path, text)?)),
+        Ok(value) => Ok((value, positions?)),
         Err(error) => {
-            let syntax = Problem::Syntax {
-                path: path.into(),
-                line: error.line().max(1),
-                column: error.column().max(1),
-                detail: format!(
-                    "must be valid JSON: {}",
-                    error.to_string().split(" at line ").next().unwrap_or_default()
-                ),
-            };
+            let (message, place) = (error.to_string(), (error.line().max(1), error.column().max(1)));
+            let message = message.split(" at line ").next().unwrap_or_default();
+            let syntax = Problem::syntax(path, place, format!("must be valid JSON: {message}"));
             match is_json {
                 true => Err(syntax),
                 false => yaml(path, text).map_err(|_| syntax),
@@ -117,13 +113,8 @@ fn json(path: &Path, text: &str, is_json: bool) -> Result<(Value, Positions), Pr
 fn yaml(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
     let positions = Positions::of(path, text)?;
     let syntax = |error: serde_yaml::Error| {
-        let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
-        Problem::Syntax {
-            path: path.into(),
-            line,
-            column,
-            detail: error.to_string(),
-        }
+        let place = error.location().map_or((1, 1), |place| (place.line(), place.column()));
+        Problem::syntax(path, place, error.to_string())
     };
     if !text.contains("<<") {
         return Ok((serde_yaml::from_str(text).map_err(syntax)?, positions));

@@ -11,7 +11,6 @@ use std::time::{Duration, SystemTime};
 use clap::{Parser, Subcommand};
 use dropshot_codegen::emit::{self, Dispatch};
 use dropshot_codegen::{Problem, explain, load, output, rejections, scaffold};
-use report::Progress;
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI document.
 #[derive(Clone, Parser)]
@@ -25,18 +24,10 @@ Examples:
     dropshot-codegen check --spec api.yaml --server server/src/generated --client client/src/generated
   Only check the document, and list everything in it that is not supported:
     dropshot-codegen --spec api.yaml --all
-  Generate the supported operations of a document:
-    dropshot-codegen --spec api.yaml --server src/generated --skip-unsupported
-  Support the JSON form of bodies that can also be sent as XML:
-    dropshot-codegen --spec api.yaml --server src/generated --media-type application/json
   Write a crate that serves the document, which returns 501 until the operations are implemented:
     dropshot-codegen --spec petstore.yaml init pets && cd pets && cargo run
-  Write the file of an operation that was added to the document:
-    dropshot-codegen --spec openapi.yaml new list_pets
   Explain what is generated for a place in the document, or why it is rejected:
     dropshot-codegen --spec api.yaml explain '#/components/schemas/Pet/properties/name'
-  Generate a server below a module of the crate:
-    dropshot-codegen --spec pets.yaml --server src/pets/generated --root crate::pets
   Check several contracts that a file lists:
     dropshot-codegen check --project codegen.toml")]
 struct Cli {
@@ -148,25 +139,20 @@ fn parse_root(text: &str) -> Result<emit::Root, String> {
 }
 
 fn run(cli: &Cli) -> Result<ExitCode, Problem> {
-    let progress = Progress::new();
     let mut documents = Vec::new();
     for spec in &cli.spec {
-        progress.step(format!("reading {}", spec.display()));
         let document = match load::from_file(spec) {
             Err(problem) if cli.json => {
-                progress.done();
-                print_json(&[problem]);
+                println!("{}", report::line(&problem));
                 return Ok(ExitCode::from(1));
             }
             loaded => loaded?.with(cli.dispatch, &cli.media_types),
         };
         if let Some(Command::Explain { pointer }) = &cli.command {
-            let text = explain::explain(&document, pointer)?;
-            progress.done();
-            println!("{text}");
+            println!("{}", explain::explain(&document, pointer)?);
             return Ok(ExitCode::SUCCESS);
         }
-        let Some(document) = supported(cli, document, &progress)? else {
+        let Some(document) = supported(cli, document)? else {
             return Ok(ExitCode::from(1));
         };
         documents.push(document);
@@ -176,21 +162,18 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
     let document = match documents.as_slice() {
         [first, ..] if documents.len() == 1 || !is_of_one => first,
         _ => {
-            return Err(Problem::Scaffold(
-                "a client or a new crate must have exactly one `--spec`".into(),
-            ));
+            let reason = "a client or a new crate must have exactly one `--spec`";
+            return Err(Problem::Refused(reason.into()));
         }
     };
     match command {
-        Command::Generate | Command::Watch => generate(cli, &documents, &progress, false),
-        Command::Check => generate(cli, &documents, &progress, true),
+        Command::Generate | Command::Watch => generate(cli, &documents, false),
+        Command::Check => generate(cli, &documents, true),
         Command::Init { folder, runtime } => {
-            let runtime = runtime
-                .clone()
-                .map_or_else(scaffold::Runtime::usual, scaffold::Runtime::Path);
+            let runtime = runtime.clone().map(scaffold::Runtime::Path);
+            let runtime = runtime.unwrap_or_else(scaffold::Runtime::usual);
             let api = dropshot_codegen::model(document)?;
             let written = scaffold::init(folder, document, &api, &runtime, cli.skip_unsupported)?;
-            progress.done();
             println!("{} files in {}", written.len(), folder.display());
             match runtime {
                 scaffold::Runtime::Path(path) => println!("using codegen-runtime from {}", path.display()),
@@ -199,20 +182,19 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
             println!("next: cd {} && cargo run", folder.display());
             Ok(ExitCode::SUCCESS)
         }
-        Command::New { operation } => new(cli, &documents, operation, &progress),
+        Command::New { operation } => new(cli, &documents, operation),
         // Handled above, so that rejected documents can be explained too.
         Command::Explain { .. } => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -> Result<ExitCode, Problem> {
+fn new(cli: &Cli, documents: &[load::Document], id: &str) -> Result<ExitCode, Problem> {
     let api = dropshot_codegen::model_of(documents)?;
     let Some(operation) = api.operations.iter().find(|operation| operation.id == id) else {
         let all: Vec<&str> = api.operations.iter().map(|operation| operation.id.as_str()).collect();
-        return Err(Problem::Scaffold(format!(
-            "{} has no operation `{id}`; it has {}",
-            shown(&cli.spec),
-            all.join(", ")
+        let (specs, all) = (shown(&cli.spec), all.join(", "));
+        return Err(Problem::Refused(format!(
+            "{specs} has no operation `{id}`; it has {all}"
         )));
     };
     let templates = match &cli.templates {
@@ -221,7 +203,6 @@ fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -
     };
     let mut plan = scaffold::Plan::new(Path::new(""), cli.dispatch);
     plan.operation(&templates, &api, operation)?;
-    progress.done();
     for (path, is_new) in plan.write()? {
         println!("{} {}", if is_new { "written:" } else { "changed:" }, path.display());
     }
@@ -230,34 +211,25 @@ fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -
 
 /// The document, without its unsupported operations if they are to be skipped. `None` if it is rejected, which has been
 /// reported.
-fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result<Option<load::Document>, Problem> {
-    progress.step("checking every operation and schema");
+fn supported(cli: &Cli, document: load::Document) -> Result<Option<load::Document>, Problem> {
     let problems = rejections::all(&document);
     if problems.is_empty() {
         return Ok(Some(document));
     }
+    if cli.json {
+        problems
+            .iter()
+            .for_each(|problem| println!("{}", report::line(problem)));
+    }
     if cli.skip_unsupported {
-        progress.step("leaving out unsupported operations");
         let (document, left) = rejections::skipping(&document)?;
-        progress.done();
-        if cli.json {
-            print_json(&problems);
-        }
         report::left_out(&left, dropshot_codegen::operations(&document));
         return Ok((dropshot_codegen::operations(&document) > 0).then_some(document));
     }
-    progress.done();
-    match cli.json {
-        true => print_json(&problems),
-        false => report::rejected(problems, &document.path, cli.all),
+    if !cli.json {
+        report::rejected(problems, &document.path, cli.all);
     }
     Ok(None)
-}
-
-fn print_json(problems: &[Problem]) {
-    problems
-        .iter()
-        .for_each(|problem| println!("{}", report::line(problem)));
 }
 
 fn shown(specs: &[PathBuf]) -> String {
@@ -265,10 +237,9 @@ fn shown(specs: &[PathBuf]) -> String {
     all.join(", ")
 }
 
-fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check: bool) -> Result<ExitCode, Problem> {
+fn generate(cli: &Cli, documents: &[load::Document], check: bool) -> Result<ExitCode, Problem> {
     output::apart(cli.server.as_deref(), cli.client.as_deref())?;
     let api = dropshot_codegen::model_of(documents)?;
-    progress.done();
     report::unnamed(&api);
     documents.iter().for_each(report::own_requests);
     if cli.dispatch == Dispatch::Calls && cli.server.is_some() {
@@ -276,21 +247,13 @@ fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check:
     }
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
-        progress.step(format!("generating a server with {} operations", api.operations.len()));
-        let files = emit::server(&api, &cli.root, cli.dispatch);
-        let files = files.map_err(|problem| match documents {
-            [document] => document.positions.locate(&document.path, problem),
-            _ => problem,
-        })?;
-        folders.push((folder, files));
+        folders.push((folder, emit::server(&api, &cli.root, cli.dispatch)?));
     }
     if let Some(folder) = &cli.client {
-        progress.step(format!("generating a client with {} operations", api.operations.len()));
         for document in documents {
             folders.push((folder, emit::client(document, &api, &cli.root)?));
         }
     }
-    progress.done();
     let mut found = Vec::new();
     for (folder, files) in &folders {
         match check {
@@ -298,11 +261,9 @@ fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check:
             false => output::writable(folder, files)?,
         }
     }
-    if !check {
-        for (folder, files) in &folders {
-            for path in output::write(folder, files)? {
-                println!("{}", path.display());
-            }
+    for (folder, files) in folders.iter().filter(|_| !check) {
+        for path in output::write(folder, files)? {
+            println!("{}", path.display());
         }
     }
     if found.is_empty() {
@@ -352,15 +313,11 @@ fn sources(cli: &Cli, earlier: Vec<PathBuf>) -> Vec<PathBuf> {
     };
     let documents: Vec<_> = specs.iter().map(|spec| load::from_file(spec)).collect();
     let kept = documents.iter().any(Result::is_err).then_some(earlier);
-    let parts = documents
-        .iter()
-        .flatten()
-        .flat_map(|document| document.positions.files());
-    let parts: Vec<PathBuf> = parts.map(Path::to_path_buf).collect();
+    let documents = documents.iter().flatten();
+    let parts = documents.flat_map(|document| document.positions.files().map(Path::to_path_buf));
     let all = cli.project.iter().cloned().chain(specs).chain(parts);
-    BTreeSet::from_iter(all.chain(kept.into_iter().flatten()))
-        .into_iter()
-        .collect()
+    let all = BTreeSet::from_iter(all.chain(kept.into_iter().flatten()));
+    all.into_iter().collect()
 }
 
 fn state(files: &[PathBuf]) -> State {

@@ -29,7 +29,6 @@ pub fn numbered(name: String) -> impl Iterator<Item = String> {
     std::iter::once(name).chain((2..u32::MAX).map(move |count| format!("{numbered}{count}")))
 }
 
-/// The names of the variables in a path.
 pub fn variables(path: &str) -> impl Iterator<Item = &str> {
     path.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
 }
@@ -46,7 +45,6 @@ pub fn unnamed(method: &str, path: &str) -> String {
 /// The type names that come from the document, in upper camel case.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Names of component schemas.
     pub schemas: BTreeSet<String>,
     /// Names derived from operation IDs.
     pub operations: BTreeSet<String>,
@@ -55,7 +53,6 @@ pub struct Names {
 /// Rust names that replace those derived from the document, because another version of the API already uses them.
 #[derive(Debug, Default)]
 pub struct Renamed {
-    /// Replacements for the names of component schemas.
     pub schemas: BTreeMap<String, String>,
     /// Replacements for operation IDs, by path and method.
     pub operations: BTreeMap<(String, String), String>,
@@ -76,87 +73,52 @@ pub type SharedNames = Rc<Shared>;
 /// The suffixes of the names of an operation's own types.
 pub const OPERATION_TYPES: [&str; 6] = ["Path", "Query", "Headers", "Cookies", "Form", "Response"];
 
-/// The bare names that generated code uses, each with its full path. Names without a path are type parameters or local
-/// types.
-pub const USED: &[(&str, &str)] = &[
-    ("A", ""),
-    ("Api", ""),
-    ("ApiDescription", "::dropshot::ApiDescription"),
-    ("ApiDescriptionBuildErrors", "::dropshot::ApiDescriptionBuildErrors"),
-    ("ApiEndpointResponse", "::dropshot::ApiEndpointResponse"),
-    ("ApiError", ""),
-    ("ArrayRules", "::codegen_runtime::ArrayRules"),
-    ("BTreeMap", "::std::collections::BTreeMap"),
-    ("Base64", "::codegen_runtime::Base64"),
-    ("Body", "::dropshot::Body"),
-    ("Box", "::std::boxed::Box"),
-    ("Clone", "::std::clone::Clone"),
-    ("Context", ""),
-    ("Cookies", "::codegen_runtime::Cookies"),
-    ("Copy", "::std::marker::Copy"),
-    ("D", ""),
-    ("DateTime", "::chrono::DateTime"),
-    ("Debug", "::std::fmt::Debug"),
-    ("Decimal", "::rust_decimal::Decimal"),
-    ("Default", "::std::default::Default"),
-    ("Deserialize", "::serde::Deserialize"),
-    ("Deserializer", "::serde::Deserializer"),
-    ("Dispatch", ""),
-    ("EndpointTagPolicy", "::dropshot::EndpointTagPolicy"),
-    ("Eq", "::std::cmp::Eq"),
-    ("Err", "::std::result::Result::Err"),
-    ("ErrorCode", ""),
-    ("ExactNumber", "::codegen_runtime::ExactNumber"),
-    ("Failure", "::codegen_runtime::Failure"),
-    ("From", "::std::convert::From"),
-    ("Gateway", ""),
-    ("GatewayResponse", "::codegen_runtime::gateway::GatewayResponse"),
-    ("Hash", "::std::hash::Hash"),
-    ("Header", "::dropshot::Header"),
-    ("HttpError", "::dropshot::HttpError"),
-    ("HttpResponse", "::dropshot::HttpResponse"),
-    ("Identified", "::codegen_runtime::Identified"),
-    ("IdentifiedBody", "::codegen_runtime::IdentifiedBody"),
-    ("Into", "::std::convert::Into"),
-    ("JsonBody", "::codegen_runtime::JsonBody"),
-    ("JsonSchema", "::schemars::JsonSchema"),
-    ("ListForm", "::codegen_runtime::ListForm"),
-    ("ListQuery", "::codegen_runtime::ListQuery"),
-    ("MapRules", "::codegen_runtime::MapRules"),
-    ("MultipartBody", "::dropshot::MultipartBody"),
-    ("NaiveDate", "::chrono::NaiveDate"),
-    ("None", "::std::option::Option::None"),
-    ("NumberRules", "::codegen_runtime::NumberRules"),
-    ("Ok", "::std::result::Result::Ok"),
-    ("Option", "::std::option::Option"),
-    ("Pattern", "::codegen_runtime::Pattern"),
-    ("OptionalForm", "::codegen_runtime::OptionalForm"),
-    ("OptionalJsonBody", "::codegen_runtime::OptionalJsonBody"),
-    ("OptionalMultipart", "::codegen_runtime::OptionalMultipart"),
-    ("PartialEq", "::std::cmp::PartialEq"),
-    ("Path", "::dropshot::Path"),
-    ("PlausibleRange", "::codegen_runtime::PlausibleRange"),
-    ("Query", "::dropshot::Query"),
-    ("RequestContext", "::dropshot::RequestContext"),
-    ("Response", "::http::Response"),
-    ("Result", "::std::result::Result"),
-    ("S", ""),
-    ("Schema", "::schemars::schema::Schema"),
-    ("SchemaGenerator", "::schemars::r#gen::SchemaGenerator"),
-    ("Serialize", "::serde::Serialize"),
-    ("Serializer", "::serde::Serializer"),
-    ("Some", "::std::option::Option::Some"),
-    ("String", "::std::string::String"),
-    ("StringRules", "::codegen_runtime::StringRules"),
-    ("TypedBody", "::dropshot::TypedBody"),
-    ("Unread", "::codegen_runtime::gateway::Unread"),
-    ("UntypedBody", "::dropshot::UntypedBody"),
-    ("Utc", "::chrono::Utc"),
-    ("Vec", "::std::vec::Vec"),
-    ("WebsocketUpgrade", "::dropshot::WebsocketUpgrade"),
+/// The bare names that generated code uses, by the module that defines them. Those without a module are type parameters or
+/// local types.
+const USED: [(&str, &str); 26] = [
+    ("", "A Api ApiError Context D Dispatch ErrorCode Gateway S"),
+    (
+        "::dropshot",
+        "ApiDescription ApiDescriptionBuildErrors ApiEndpointResponse Body EndpointTagPolicy Header HttpError \
+         HttpResponse MultipartBody Path Query RequestContext TypedBody UntypedBody WebsocketUpgrade",
+    ),
+    (
+        "::codegen_runtime",
+        "ArrayRules Base64 Cookies ExactNumber Failure Identified IdentifiedBody JsonBody ListForm ListQuery \
+         MapRules NumberRules OptionalForm OptionalJsonBody OptionalMultipart Pattern PlausibleRange StringRules",
+    ),
+    ("::std::collections", "BTreeMap"),
+    ("::std::boxed", "Box"),
+    ("::std::clone", "Clone"),
+    ("::std::marker", "Copy"),
+    ("::chrono", "DateTime NaiveDate Utc"),
+    ("::std::fmt", "Debug"),
+    ("::rust_decimal", "Decimal"),
+    ("::std::default", "Default"),
+    ("::serde", "Deserialize Deserializer Serialize Serializer"),
+    ("::std::cmp", "Eq PartialEq"),
+    ("::std::result::Result", "Err Ok"),
+    ("::std::convert", "From Into"),
+    ("::codegen_runtime::gateway", "GatewayResponse Unread"),
+    ("::std::hash", "Hash"),
+    ("::schemars", "JsonSchema"),
+    ("::std::option::Option", "None Some"),
+    ("::std::option", "Option"),
+    ("::http", "Response"),
+    ("::std::result", "Result"),
+    ("::schemars::schema", "Schema"),
+    ("::schemars::r#gen", "SchemaGenerator"),
+    ("::std::string", "String"),
+    ("::std::vec", "Vec"),
 ];
+
+/// The modules and names of [`USED`].
+pub fn used() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let names = |(module, names): (&'static str, &'static str)| names.split(' ').map(move |name| (module, name));
+    USED.into_iter().flat_map(names)
+}
 
 /// Whether generated code uses this bare name.
 pub fn is_used_by_generated_code(name: &str) -> bool {
-    USED.iter().any(|(known, _)| *known == name)
+    used().any(|(_, known)| known == name)
 }

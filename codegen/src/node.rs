@@ -1,12 +1,10 @@
 //! A place in the document: a value and its JSON pointer.
 
-use std::rc::Rc;
-
 use heck::ToUpperCamelCase;
 use serde_json::{Map, Value};
 
 use crate::error::Problem;
-use crate::naming::{Names, OPERATION_TYPES, Renamed, Shared, SharedNames, operation_prefix, unnamed};
+use crate::naming::{Names, OPERATION_TYPES, Renamed, SharedNames, operation_prefix, unnamed};
 
 /// The members of a path item that are operations.
 pub const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -21,7 +19,6 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The whole document.
     pub fn root(root: &'a Value) -> Self {
         Node::root_with(root, SharedNames::default())
     }
@@ -33,15 +30,6 @@ impl<'a> Node<'a> {
             pointer: format!("#{pointer}"),
             ..Node::root(root)
         }
-    }
-
-    /// The whole document, with replacements for some Rust names.
-    pub fn root_renamed(root: &'a Value, renamed: Renamed) -> Self {
-        let shared = Shared {
-            renamed,
-            ..Shared::default()
-        };
-        Node::root_with(root, Rc::new(shared))
     }
 
     /// The whole document, with the names collected by another reading of it.
@@ -56,41 +44,27 @@ impl<'a> Node<'a> {
 
     /// The root of the document that contains this node.
     pub fn whole(&self) -> Node<'a> {
-        Node {
-            root: self.root,
-            value: self.root,
-            pointer: "#".into(),
-            names: self.names.clone(),
-        }
+        Node::root_with(self.root, self.names.clone())
     }
 
     /// The type names that come from the document.
     pub fn names(&self) -> &Names {
+        let Renamed {
+            schemas: new,
+            operations,
+        } = &self.names.renamed;
         self.names.names.get_or_init(|| {
-            let members = |value: Option<&'a Value>| value.and_then(Value::as_object).into_iter().flatten();
-            let ids = members(self.root.get("paths"))
-                .flat_map(|(path, item)| members(Some(item)).map(move |(method, value)| (path, method, value)))
-                .filter(|(_, method, _)| METHODS.contains(&method.as_str()))
-                .map(|(path, method, operation)| {
-                    let id = operation.get("operationId").and_then(Value::as_str).map(str::to_string);
-                    let renamed = self
-                        .names
-                        .renamed
-                        .operations
-                        .get(&(path.clone(), method.clone()))
-                        .cloned();
-                    operation_prefix(&renamed.or(id).unwrap_or_else(|| unnamed(method, path)))
-                });
+            let ids = members(self.root.get("paths")).flat_map(|(path, item)| {
+                let methods = members(Some(item)).filter(|(method, _)| METHODS.contains(&method.as_str()));
+                methods.map(move |(method, operation)| {
+                    let id = operations.get(&(path.clone(), method.clone())).map(String::as_str);
+                    let id = id.or(text_of(operation, "operationId")).map(str::to_string);
+                    operation_prefix(&id.unwrap_or_else(|| unnamed(method, path)))
+                })
+            });
             Names {
-                schemas: members(self.root.pointer("/components/schemas"))
-                    .map(|(name, _)| {
-                        self.names
-                            .renamed
-                            .schemas
-                            .get(name)
-                            .unwrap_or(name)
-                            .to_upper_camel_case()
-                    })
+                schemas: schemas(self.root)
+                    .map(|(name, _)| new.get(name).unwrap_or(name).to_upper_camel_case())
                     .collect(),
                 operations: ids
                     .flat_map(|id| OPERATION_TYPES.map(|suffix| format!("{id}{suffix}")))
@@ -110,87 +84,74 @@ impl<'a> Node<'a> {
         *given.entry(name.to_string()).or_insert_with(|| self.pointer.clone()) == self.pointer
     }
 
-    /// The value at this node.
     pub fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// The JSON pointer of this node.
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// An error that refers to this node.
     pub fn reject(&self, reason: impl Into<String>) -> Problem {
         Problem::rejected(&self.pointer, reason)
     }
 
-    /// The member `key`, if present.
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
         self.value.get(key).map(|value| self.child(key, value))
     }
 
     /// The member `key`.
-    ///
-    /// # Errors
-    /// If it is missing.
     pub fn need(&self, key: &str) -> Result<Node<'a>, Problem> {
         self.get(key).ok_or_else(|| self.reject(format!("`{key}` is missing")))
     }
 
     /// The members of this object, in document order.
-    ///
-    /// # Errors
-    /// If this is not an object.
     pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, Problem> {
-        Ok(self
-            .object()?
-            .iter()
+        let members = self.object()?.iter();
+        Ok(members
             .map(|(key, value)| (key.as_str(), self.child(key, value)))
             .collect())
     }
 
     /// The items of this array.
-    ///
-    /// # Errors
-    /// If this is not an array.
     pub fn items(&self) -> Result<Vec<Node<'a>>, Problem> {
         let items = self.value.as_array().ok_or_else(|| self.reject("must be an array"))?;
+        let items = items.iter().enumerate();
         Ok(items
-            .iter()
-            .enumerate()
             .map(|(index, value)| self.child(&index.to_string(), value))
             .collect())
     }
 
-    /// The string at this node.
-    ///
-    /// # Errors
-    /// If this is not a string.
     pub fn text(&self) -> Result<&'a str, Problem> {
         self.value.as_str().ok_or_else(|| self.reject("must be a string"))
     }
 
+    /// The members of the object in the member `key`; none without it.
+    pub fn members_of(&self, key: &str) -> Result<Vec<(&'a str, Node<'a>)>, Problem> {
+        self.get(key).map_or(Ok(Vec::new()), |node| node.members())
+    }
+
+    /// The items of the array in the member `key`; none without it.
+    pub fn items_of(&self, key: &str) -> Result<Vec<Node<'a>>, Problem> {
+        self.get(key).map_or(Ok(Vec::new()), |node| node.items())
+    }
+
+    /// The value at a pointer below this node.
+    pub fn below(&self, keys: &[&str]) -> Option<Node<'a>> {
+        keys.iter().try_fold(self.clone(), |node, key| node.get(key))
+    }
+
     /// The string in the member `key`, if present.
-    ///
-    /// # Errors
-    /// If it is not a string.
     pub fn text_of(&self, key: &str) -> Result<Option<&'a str>, Problem> {
         self.get(key).map(|node| node.text()).transpose()
     }
 
     /// The trimmed `description`, or an empty string if there is none.
-    ///
-    /// # Errors
-    /// If it is not a string.
     pub fn description(&self) -> Result<String, Problem> {
         Ok(self.text_of("description")?.unwrap_or_default().trim().to_string())
     }
 
     /// Whether the member `key` is `true`. An absent member counts as `false`.
-    ///
-    /// # Errors
-    /// If it is not a boolean.
     pub fn flag(&self, key: &str) -> Result<bool, Problem> {
         match self.get(key) {
             None => Ok(false),
@@ -199,9 +160,6 @@ impl<'a> Node<'a> {
     }
 
     /// The count in the member `key`, if present.
-    ///
-    /// # Errors
-    /// If it is not a non-negative integer.
     pub fn count(&self, key: &str) -> Result<Option<usize>, Problem> {
         match self.get(key) {
             None => Ok(None),
@@ -212,18 +170,11 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The object at this node.
-    ///
-    /// # Errors
-    /// If this is not an object.
     pub fn object(&self) -> Result<&'a Map<String, Value>, Problem> {
         self.value.as_object().ok_or_else(|| self.reject("must be an object"))
     }
 
     /// Follows a `$ref` within the document, and those that its targets are. Any other node is returned unchanged.
-    ///
-    /// # Errors
-    /// If a reference points outside the document, to nothing, or back to itself.
     pub fn resolved(&self) -> Result<Node<'a>, Problem> {
         let mut node = self.clone();
         let mut followed = Vec::new();
@@ -252,9 +203,6 @@ impl<'a> Node<'a> {
     }
 
     /// The parts of its `allOf` that are not empty; `None` without an `allOf`.
-    ///
-    /// # Errors
-    /// If the `allOf` is not an array.
     pub fn all_of(&self) -> Result<Option<Vec<Node<'a>>>, Problem> {
         let Some(list) = self.get("allOf") else { return Ok(None) };
         let mut parts = list.items()?;
@@ -274,6 +222,20 @@ impl<'a> Node<'a> {
     }
 }
 
+/// The members of an object; none for any other value.
+pub fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    value.and_then(Value::as_object).into_iter().flatten()
+}
+
+pub fn schemas(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    members(document.pointer("/components/schemas"))
+}
+
+/// The text in the member `key`.
+pub fn text_of<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
 /// The rest of a pointer below `around`; `None` if it is elsewhere.
 pub fn below<'p>(pointer: &'p str, around: &str) -> Option<&'p str> {
     let rest = pointer.strip_prefix(around)?;
@@ -283,4 +245,9 @@ pub fn below<'p>(pointer: &'p str, around: &str) -> Option<&'p str> {
 /// A member name, escaped for use in a JSON pointer.
 pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
+}
+
+/// The member name of a token in a JSON pointer.
+pub fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
 }

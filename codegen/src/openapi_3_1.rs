@@ -6,20 +6,16 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Problem;
 use crate::keywords::{is_annotation, is_rule_of_a_type};
+use crate::node::text_of;
 use crate::places::{self, Kind};
 
 /// Converts a document from OpenAPI 3.1 to 3.0.
-///
-/// # Errors
-/// If the document uses another JSON Schema dialect.
 pub fn converted(document: &mut Value) -> Result<(), Problem> {
-    if let Some(dialect) = document.get("jsonSchemaDialect").and_then(Value::as_str)
-        && ![
-            "https://spec.openapis.org/oas/3.1/dialect/base",
-            "https://json-schema.org/draft/2020-12/schema",
-        ]
-        .contains(&dialect)
-    {
+    let known = [
+        "https://spec.openapis.org/oas/3.1/dialect/base",
+        "https://json-schema.org/draft/2020-12/schema",
+    ];
+    if let Some(dialect) = text_of(document, "jsonSchemaDialect").filter(|it| !known.contains(it)) {
         let reason = format!("the schema dialect `{dialect}` is not supported; use OpenAPI's own");
         return Err(Problem::rejected("#/jsonSchemaDialect", reason));
     }
@@ -53,18 +49,13 @@ fn schema(members: &mut Map<String, Value>) {
     constant(members);
     types(members);
     alternatives(members);
-    for (bound, exclusive, is_closer) in [
-        ("minimum", "exclusiveMinimum", f64::gt as fn(&f64, &f64) -> bool),
-        ("maximum", "exclusiveMaximum", f64::lt),
-    ] {
-        bounds(members, bound, exclusive, is_closer);
-    }
-    if let Some(Value::Array(examples)) = members.get("examples") {
-        let first = examples.first().cloned();
-        members.shift_remove("examples");
-        if let Some(first) = first {
-            members.entry("example").or_insert(first);
-        }
+    bounds(members, "minimum", "exclusiveMinimum", f64::gt);
+    bounds(members, "maximum", "exclusiveMaximum", f64::lt);
+    if members.get("examples").is_some_and(Value::is_array)
+        && let Some(Value::Array(examples)) = members.shift_remove("examples")
+        && let Some(first) = examples.into_iter().next()
+    {
+        members.entry("example").or_insert(first);
     }
     content(members);
 }
@@ -89,28 +80,29 @@ pub(crate) fn constant(members: &mut Map<String, Value>) {
         return;
     }
     if let Some(value) = members.shift_remove("const") {
-        let ty = match &value {
-            Value::String(_) => Some("string"),
-            Value::Bool(_) => Some("boolean"),
-            Value::Number(number) if number.is_f64() => Some("number"),
-            Value::Number(_) => Some("integer"),
-            _ => None,
-        };
-        if let Some(ty) = ty {
+        if let Some(ty) = type_of(&value) {
             members.entry("type").or_insert_with(|| ty.into());
         }
         members.insert("enum".into(), json!([value]));
     }
 }
 
+pub(crate) fn type_of(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("boolean"),
+        Value::Number(number) if number.is_f64() => Some("number"),
+        Value::Number(_) => Some("integer"),
+        _ => None,
+    }
+}
+
 /// Converts a list of types: `[string, "null"]` becomes a nullable string, and several types become alternatives.
 fn types(members: &mut Map<String, Value>) {
-    let Some(mut all) = (match members.get("type") {
-        Some(Value::Array(all)) => Some(all.clone()),
-        Some(Value::String(one)) if one == "null" => Some(vec!["null".into()]),
-        _ => None,
-    }) else {
-        return;
+    let mut all = match members.get("type") {
+        Some(Value::Array(all)) => all.clone(),
+        Some(Value::String(one)) if one == "null" => vec!["null".into()],
+        _ => return,
     };
     let before = all.len();
     // In YAML, `null` without quotes is not a string.
@@ -164,10 +156,9 @@ fn alternatives(members: &mut Map<String, Value>) {
         if all.len() == before || all.is_empty() {
             continue;
         }
-        let only = (all.len() == 1).then(|| all.remove(0));
-        if let Some(only) = only {
-            members.shift_remove(keyword);
-            members.insert("allOf".into(), json!([only]));
+        if all.len() == 1 {
+            let only = members.shift_remove(keyword).unwrap_or_default();
+            members.insert("allOf".into(), only);
         }
         members.insert("nullable".into(), true.into());
     }

@@ -62,10 +62,8 @@ impl std::fmt::Display for Difference {
 pub fn differences(folder: &Path, files: &[File]) -> Result<Vec<Difference>, Problem> {
     let found = Found::of(folder)?;
     let mut all = Vec::new();
-    for file in files
-        .iter()
-        .chain([&marker(files.iter().map(|file| file.name.as_str()))])
-    {
+    let marker = marker(files.iter().map(|file| file.name.as_str()));
+    for file in files.iter().chain([&marker]) {
         let path = folder.join(&file.name);
         match std::fs::read(&path) {
             Ok(bytes) if bytes == file.text.as_bytes() => {}
@@ -77,9 +75,8 @@ pub fn differences(folder: &Path, files: &[File]) -> Result<Vec<Difference>, Pro
             Err(source) => return Err(Problem::io(&path)(source)),
         }
     }
-    let is_generated_now = |name: &&String| files.iter().any(|file| file.name == **name);
-    let orphans = found.ours.iter().filter(|name| !is_generated_now(name));
-    all.extend(orphans.map(|name| Difference::Orphaned(folder.join(name))));
+    let orphaned = found.orphaned(files).into_iter();
+    all.extend(orphaned.map(|name| Difference::Orphaned(folder.join(name))));
     let foreign = found.foreign.iter();
     all.extend(foreign.map(|name| Difference::Foreign(folder.join(name))));
     Ok(all)
@@ -96,50 +93,30 @@ pub fn differences(folder: &Path, files: &[File]) -> Result<Vec<Difference>, Pro
 /// generated would be overwritten.
 pub fn write(folder: &Path, files: &[File]) -> Result<Vec<PathBuf>, Problem> {
     writable(folder, files)?;
-    let differences = differences(folder, files)?;
     let found = Found::of(folder)?;
     std::fs::create_dir_all(folder).map_err(Problem::io(folder))?;
     for name in &found.unfinished {
         remove(&folder.join(name))?;
     }
-    let mut changed = Vec::new();
-    let mut replaced: Vec<&File> = Vec::new();
-    let mut orphaned = Vec::new();
-    for difference in differences {
-        match difference {
-            Difference::Stale(path, _) | Difference::Missing(path) => {
-                let Some(file) = files.iter().find(|file| folder.join(&file.name) == path) else {
-                    continue;
-                };
-                replaced.push(file);
-                changed.push(path);
-            }
-            Difference::Orphaned(path) => orphaned.push(path),
-            Difference::Foreign(_) => {}
-        }
-    }
+    let is_fresh = |file: &File| std::fs::read(folder.join(&file.name)).is_ok_and(|it| it == file.text.as_bytes());
+    let replaced: Vec<&File> = files.iter().filter(|file| !is_fresh(file)).collect();
+    let orphaned = found.orphaned(files);
     let names = files.iter().map(|file| file.name.as_str());
-    let transitional = marker(names.clone().chain(found.ours.iter().map(String::as_str)));
     if !replaced.is_empty() || !orphaned.is_empty() {
+        let transitional = marker(names.clone().chain(found.ours.iter().map(String::as_str)));
         stage(folder, &transitional)?;
         finish(folder, &transitional)?;
     }
-    for file in &replaced {
-        stage(folder, file)?;
-    }
-    for file in &replaced {
-        finish(folder, file)?;
-    }
-    for path in orphaned {
-        remove(&path)?;
-        changed.push(path);
-    }
+    replaced.iter().try_for_each(|file| stage(folder, file))?;
+    replaced.iter().try_for_each(|file| finish(folder, file))?;
+    orphaned.iter().try_for_each(|name| remove(&folder.join(name)))?;
     let last = marker(names);
-    if std::fs::read_to_string(folder.join(MARKER)).ok().as_ref() != Some(&last.text) {
+    if !is_fresh(&last) {
         stage(folder, &last)?;
         finish(folder, &last)?;
     }
-    Ok(changed)
+    let changed = replaced.iter().map(|file| &file.name).chain(orphaned);
+    Ok(changed.map(|name| folder.join(name)).collect())
 }
 
 /// Checks that the server's and the client's folder differ.
@@ -154,11 +131,8 @@ pub fn apart(server: Option<&Path>, client: Option<&Path>) -> Result<(), Problem
     if server != client && whole(server).map_err(Problem::io(server))? != whole(client).map_err(Problem::io(client))? {
         return Ok(());
     }
-    Err(Problem::Foreign {
-        folder: client.into(),
-        what: "is the folder of both the server and the client".into(),
-        remedy: "use two folders".into(),
-    })
+    let reason = "is the folder of both the server and the client: use two folders";
+    Err(Problem::Refused(format!("{} {reason}", client.display())))
 }
 
 /// Checks that [`write`] may write to this folder. Call it for every folder before writing the first.
@@ -169,14 +143,11 @@ pub fn writable(folder: &Path, files: &[File]) -> Result<(), Problem> {
     let found = Found::of(folder)?;
     match files.iter().find(|file| found.foreign.contains(&file.name)) {
         None => Ok(()),
-        Some(file) => Err(Problem::Foreign {
-            folder: folder.into(),
-            what: format!(
-                "contains `{}`, which was not generated and would be replaced",
-                file.name
-            ),
-            remedy: "move that file elsewhere".into(),
-        }),
+        Some(file) => Err(Problem::Refused(format!(
+            "{} contains `{}`, which was not generated and would be replaced: move that file elsewhere",
+            folder.display(),
+            file.name
+        ))),
     }
 }
 
@@ -213,11 +184,11 @@ impl Found {
                 1 => String::new(),
                 count => format!(" and {} more", count - 1),
             };
-            return Err(Problem::Foreign {
-                folder: folder.into(),
-                what: format!("contains `{name}`{more} but no `{MARKER}` file, so it was not generated"),
-                remedy: "use a new or empty folder, or remove this one if everything in it was generated".into(),
-            });
+            return Err(Problem::Refused(format!(
+                "{} contains `{name}`{more} but no `{MARKER}` file, so it was not generated: use a new or empty folder, or \
+                 remove this one if everything in it was generated",
+                folder.display()
+            )));
         };
         for (name, is_file) in names {
             if name == MARKER {
@@ -231,23 +202,26 @@ impl Found {
         }
         Ok(found)
     }
+
+    /// The generated files that are not among `files`.
+    fn orphaned(&self, files: &[File]) -> Vec<&String> {
+        let is_generated = |name: &String| files.iter().any(|file| file.name == *name);
+        self.ours.iter().filter(|name| !is_generated(name)).collect()
+    }
 }
 
 /// The files listed in the marker of `folder`; `None` if there is no marker.
 fn listed(folder: &Path) -> Result<Option<BTreeSet<String>>, Problem> {
     let path = folder.join(MARKER);
     match std::fs::read_to_string(&path) {
-        Ok(text) if text.starts_with(MARKER_HEAD) => Ok(Some(
-            text.lines()
-                .filter(|line| !line.starts_with('#'))
-                .map(str::to_string)
-                .collect(),
-        )),
-        Ok(_) => Err(Problem::Foreign {
-            folder: folder.into(),
-            what: format!("contains a `{MARKER}` file that codegen did not write"),
-            remedy: "use another folder".into(),
-        }),
+        Ok(text) if text.starts_with(MARKER_HEAD) => {
+            let names = text.lines().filter(|line| !line.starts_with('#'));
+            Ok(Some(names.map(str::to_string).collect()))
+        }
+        Ok(_) => Err(Problem::Refused(format!(
+            "{} contains a `{MARKER}` file that codegen did not write: use another folder",
+            folder.display()
+        ))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Problem::io(&path)(source)),
     }
@@ -297,10 +271,6 @@ fn remove(path: &Path) -> Result<(), Problem> {
 }
 
 fn first_difference(one: &str, other: &str) -> usize {
-    let same = one
-        .lines()
-        .zip(other.lines())
-        .take_while(|(one, other)| one == other)
-        .count();
-    same + 1
+    let both = one.lines().zip(other.lines());
+    both.take_while(|(one, other)| one == other).count() + 1
 }

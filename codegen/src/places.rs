@@ -67,9 +67,8 @@ fn members<'v>(value: &'v Value, at: &str, key: &str) -> Vec<(String, &'v Value)
     match value.get(key) {
         Some(Value::Object(members)) => {
             // The members of `properties` are names, even if they look like extensions.
-            let members = members
-                .iter()
-                .filter(|(name, _)| key == "properties" || !name.starts_with("x-"));
+            let is_data = |name: &str| key != "properties" && name.starts_with("x-");
+            let members = members.iter().filter(|(name, _)| !is_data(name));
             members
                 .map(|(name, value)| (format!("{at}/{}", escaped(name)), value))
                 .collect()
@@ -115,10 +114,8 @@ fn schema(value: &Value, at: String, found: &mut Vec<(String, Kind)>) {
         }
     }
     for key in ["items", "not", "additionalProperties"] {
-        if let Some(inner) = value
-            .get(key)
-            .filter(|inner| inner.is_object() || key != "additionalProperties")
-        {
+        let is_schema = |inner: &&Value| inner.is_object() || key != "additionalProperties";
+        if let Some(inner) = value.get(key).filter(is_schema) {
             schema(inner, format!("{at}/{key}"), found);
         }
     }

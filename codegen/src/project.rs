@@ -34,24 +34,24 @@ struct Contract {
 /// Runs the command for each contract of a project file, in order. Stops at the first error; otherwise returns the
 /// worst exit code.
 pub fn run_all(file: &Path, cli: &Cli) -> Result<ExitCode, Problem> {
-    let contracts = read(file)?;
-    let mut clis = Vec::new();
-    for contract in contracts {
-        clis.push(contract.options(file, cli)?);
-    }
+    let contracts = read(file)?.into_iter();
+    let clis: Vec<Cli> = contracts
+        .map(|contract| contract.options(file, cli))
+        .collect::<Result<_, _>>()?;
     if let Some(Command::New { operation }) = &cli.command {
         return match one_with(operation, &clis)? {
             Some(one) => run(one),
-            None => Err(Problem::Scaffold(format!(
-                "no contract of {} has an operation `{operation}`",
-                file.display()
-            ))),
+            None => {
+                let file = file.display();
+                Err(Problem::Refused(format!(
+                    "no contract of {file} has an operation `{operation}`"
+                )))
+            }
         };
     }
     if let Some(Command::Init { .. } | Command::Explain { .. }) = &cli.command {
-        return Err(Problem::Scaffold(
-            "this command requires a single document; use `--spec` instead of `--project`".into(),
-        ));
+        let reason = "this command requires a single document; use `--spec` instead of `--project`";
+        return Err(Problem::Refused(reason.into()));
     }
     let mut worst = ExitCode::SUCCESS;
     for one in &clis {
@@ -65,31 +65,25 @@ pub fn run_all(file: &Path, cli: &Cli) -> Result<ExitCode, Problem> {
 
 fn read(file: &Path) -> Result<Vec<Contract>, Problem> {
     let text = std::fs::read_to_string(file).map_err(Problem::io(file))?;
-    let project: Project = toml::from_str(&text)
-        .map_err(|error| Problem::Scaffold(format!("{}: {}", file.display(), error.to_string().trim_end())))?;
+    let file = file.display();
+    let invalid = |error: toml::de::Error| Problem::Refused(format!("{file}: {}", error.to_string().trim_end()));
+    let project: Project = toml::from_str(&text).map_err(invalid)?;
     match project.contract.is_empty() {
-        true => Err(Problem::Scaffold(format!(
-            "{} must list at least one [[contract]]",
-            file.display()
-        ))),
+        true => Err(Problem::Refused(format!("{file} must list at least one [[contract]]"))),
         false => Ok(project.contract),
     }
 }
 
 impl Contract {
     fn options(self, file: &Path, cli: &Cli) -> Result<Cli, Problem> {
-        let root = match &self.root {
-            Some(root) => {
-                parse_root(root).map_err(|problem| Problem::Scaffold(format!("{}: root {problem}", file.display())))?
-            }
-            None => cli.root.clone(),
-        };
+        let invalid = |problem| Problem::Refused(format!("{}: root {problem}", file.display()));
+        let root = self.root.map(|root| parse_root(&root).map_err(invalid)).transpose()?;
         Ok(Cli {
             project: None,
             spec: vec![self.spec],
             server: self.server,
             client: self.client,
-            root,
+            root: root.unwrap_or_else(|| cli.root.clone()),
             dispatch: self.dispatch,
             templates: self.templates,
             media_types: self.media_types,
@@ -106,11 +100,9 @@ pub fn specs(file: &Path) -> Result<Vec<PathBuf>, Problem> {
 /// The contract that has an operation.
 fn one_with<'c>(operation: &str, clis: &'c [Cli]) -> Result<Option<&'c Cli>, Problem> {
     for cli in clis {
-        let mut documents = Vec::new();
-        for spec in &cli.spec {
-            documents.push(load::from_file(spec)?.with(cli.dispatch, &cli.media_types));
-        }
-        let api = dropshot_codegen::model_of(&documents)?;
+        let documents = cli.spec.iter().map(|spec| load::from_file(spec));
+        let documents = documents.map(|document| Ok(document?.with(cli.dispatch, &cli.media_types)));
+        let api = dropshot_codegen::model_of(&documents.collect::<Result<Vec<_>, Problem>>()?)?;
         if api.operations.iter().any(|known| known.id == operation) {
             return Ok(Some(cli));
         }

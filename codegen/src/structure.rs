@@ -5,7 +5,7 @@
 
 use openapiv3::{Header, OpenAPI, Operation, Parameter, ReferenceOr, RequestBody, Response, Schema};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::error::Problem;
 use crate::node::{Node, escaped};
@@ -54,12 +54,9 @@ fn part<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Pro
     };
     if let Some(members) = shell.as_object() {
         for key in members.keys() {
-            let rest: Map<String, Value> = members
-                .iter()
-                .filter(|(other, _)| *other != key)
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
-            if serde_json::from_value::<T>(Value::Object(rest)).is_ok()
+            let mut rest = members.clone();
+            rest.shift_remove(key);
+            if serde_json::from_value::<T>(rest.into()).is_ok()
                 && let Some(place) = node.get(key)
             {
                 found.push(place.reject(reason(key, place.value(), &error.inner().to_string())));
@@ -80,15 +77,9 @@ fn part<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Pro
     let value = node.value();
     let last = pointer.rsplit('/').next().unwrap_or_default();
     let inner = error.inner().to_string();
-    let reason = match error.path().iter().next() {
-        Some(_) => reason(
-            last,
-            value.pointer(&pointer[node.pointer().len()..]).unwrap_or(value),
-            &inner,
-        ),
-        None => reason("", value, &inner),
-    };
-    found.push(Problem::rejected(&pointer, reason));
+    let there = value.pointer(&pointer[node.pointer().len()..]).unwrap_or(value);
+    let key = error.path().iter().next().map_or("", |_| last);
+    found.push(Problem::rejected(&pointer, reason(key, there, &inner)));
 }
 
 /// Describes the error, in terms of OpenAPI where the parser's message is unhelpful.
@@ -104,7 +95,7 @@ fn reason(key: &str, value: &Value, message: &str) -> String {
         ("version" | "title" | "description" | "summary" | "operationId", Value::Number(_) | Value::Bool(_)) => {
             "must be a string; put it in quotes"
         }
-        _ => return format!("not a valid OpenAPI 3.0 document: {}", plain(message)),
+        _ => &plain(message),
     };
     format!("not a valid OpenAPI 3.0 document: {text}")
 }

@@ -9,55 +9,49 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Ident;
 use semver::Version;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::Problem;
 use crate::lint;
 use crate::load::Document;
-use crate::model::{Api, BodyContent, Operation, ResponseContent, TypeDefinition, Versions, closure};
+use crate::model::{Api, BodyContent, Operation, ResponseContent, TypeDefinition, Types, Versions};
 use crate::naming::{Renamed, unnamed};
-use crate::node::{METHODS, escaped};
+use crate::node::{METHODS, escaped, members, schemas};
 use crate::read;
 
 /// An operation's path and method.
 type Place = (String, String);
 
 /// Merges the documents into one model.
-///
-/// # Errors
-/// If a version is invalid or occurs twice, if names collide, or if one of the documents has an error itself.
 pub fn merged(documents: &[Document]) -> Result<Api, Problem> {
     let versions = ordered(documents)?;
-    let schemas = renamed_schemas(&versions);
+    let new_names = renamed_schemas(&versions);
     let operations = operations(&versions);
     // The newest version comes first, because it keeps the plain names.
     let mut whole: Option<Api> = None;
     for (index, (_, document)) in versions.iter().enumerate().rev() {
-        let located = |problem| document.positions.locate(&document.path, problem);
+        let located = |problem| document.locate(problem);
         let here: Vec<&Run> = operations.iter().filter(|run| run.last == index).collect();
+        let names = here
+            .iter()
+            .filter_map(|run| Some((run.place.clone(), run.name.clone()?)));
         let renamed = Renamed {
-            schemas: schemas[index].clone(),
-            operations: here
-                .iter()
-                .filter_map(|run| Some((run.place.clone(), run.name.clone()?)))
-                .collect(),
+            schemas: new_names[index].clone(),
+            operations: names.collect(),
         };
         let mut api = read::api_renamed(&document.value, renamed).map_err(located)?;
-        api.operations
-            .retain_mut(|operation| match here.iter().find(|run| run.is_of(operation)) {
-                Some(run) => {
-                    operation.versions = run.versions(&versions);
-                    true
-                }
-                None => false,
-            });
+        api.operations.retain_mut(|operation| {
+            let run = here.iter().find(|run| run.is_of(operation));
+            operation.versions = run.map(|run| run.versions(&versions)).unwrap_or_default();
+            run.is_some()
+        });
         whole = Some(match whole {
             None => api,
             Some(newer) => joined(newer, api).map_err(located)?,
         });
     }
     let (_, newest) = &versions[versions.len() - 1];
-    let located = |problem| newest.positions.locate(&newest.path, problem);
+    let located = |problem| newest.locate(problem);
     let Some(mut api) = whole else {
         return Err(Problem::rejected("#", "at least one document must be given"));
     };
@@ -74,21 +68,14 @@ fn ordered(documents: &[Document]) -> Result<Vec<(Version, &Document)>, Problem>
     let mut all: Vec<(Version, &Document)> = Vec::new();
     for document in documents {
         let text = document.value["info"]["version"].as_str().unwrap_or_default();
-        let rejected = |reason: String| {
-            let problem = Problem::rejected("#/info/version", reason);
-            Err(document.positions.locate(&document.path, problem))
-        };
+        let rejected = |reason: String| Err(document.locate(Problem::rejected("#/info/version", reason)));
         let version = match text.parse::<Version>() {
             Ok(version) if version.pre.is_empty() && version.build.is_empty() => version,
-            _ => {
-                return rejected(format!("`{text}` is not a semantic version; write it as `1.0.0`"));
-            }
+            _ => return rejected(format!("`{text}` is not a semantic version; write it as `1.0.0`")),
         };
         if let Some((_, other)) = all.iter().find(|(known, _)| *known == version) {
-            return rejected(format!(
-                "{} has the same version; each document must have its own",
-                other.path.display()
-            ));
+            let other = other.path.display();
+            return rejected(format!("{other} has the same version; each document must have its own"));
         }
         all.push((version, document));
     }
@@ -126,28 +113,17 @@ fn same(one: (&Value, &Value), other: (&Value, &Value), assumed: &mut BTreeSet<S
 
 /// For each document, new names for the schemas that a newer document defines differently.
 fn renamed_schemas(versions: &[(Version, &Document)]) -> Vec<BTreeMap<String, String>> {
-    let of = |document: &Document| {
-        document
-            .value
-            .pointer("/components/schemas")
-            .and_then(Value::as_object)
-            .cloned()
-    };
-    let all: Vec<_> = versions
-        .iter()
-        .map(|(_, document)| of(document).unwrap_or_default())
-        .collect();
-    let names: BTreeSet<&String> = all.iter().flat_map(|schemas| schemas.keys()).collect();
+    let all = versions.iter().map(|(_, document)| schemas(&document.value).collect());
+    let all: Vec<BTreeMap<&String, &Value>> = all.collect();
+    let names: BTreeSet<&String> = all.iter().flat_map(|schemas| schemas.keys().copied()).collect();
     let mut renamed = vec![BTreeMap::new(); versions.len()];
     for name in names {
         // The newest version of each definition, with its name.
         let mut definitions: Vec<(usize, Option<String>)> = Vec::new();
         for index in (0..versions.len()).rev().filter(|index| all[*index].contains_key(name)) {
-            let value = |index: usize| (&versions[index].1.value, &all[index][name]);
-            let known = definitions
-                .iter()
-                .find(|(known, _)| same(value(index), value(*known), &mut BTreeSet::new()));
-            let rust = match known {
+            let value = |index: usize| (&versions[index].1.value, all[index][name]);
+            let is_same = |(known, _): &&(usize, _)| same(value(index), value(*known), &mut BTreeSet::new());
+            let rust = match definitions.iter().find(is_same) {
                 Some((_, rust)) => rust.clone(),
                 None => {
                     let rust = (!definitions.is_empty()).then(|| format!("{name}V{}", short(index, versions)));
@@ -167,11 +143,8 @@ fn renamed_schemas(versions: &[(Version, &Document)]) -> Vec<BTreeMap<String, St
 fn short(index: usize, versions: &[(Version, &Document)]) -> String {
     let (version, _) = &versions[index];
     let others = || {
-        versions
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index)
-            .map(|(_, (other, _))| other)
+        let others = versions.iter().map(|(other, _)| other);
+        others.filter(|other| *other != version)
     };
     if others().all(|other| other.major != version.major) {
         return version.major.to_string();
@@ -209,17 +182,15 @@ fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
     // The operation together with the parameters of its path item.
     let declaration = |index: usize, (path, method): &Place| {
         let item = versions[index].1.value.pointer(&format!("/paths/{}", escaped(path)))?;
-        let whole: Value = vec![
-            item.get("parameters").cloned().unwrap_or_default(),
-            item.get(method)?.clone(),
-        ]
-        .into();
-        Some(whole)
+        Some(json!([item.get("parameters"), item.get(method)?]))
+    };
+    let value = |index: usize| &versions[index].1.value;
+    let is_same = |one: (usize, &Value), other: (usize, &Value)| {
+        same((value(one.0), one.1), (value(other.0), other.1), &mut BTreeSet::new())
     };
     let mut places: BTreeSet<Place> = BTreeSet::new();
     for (_, document) in versions {
-        let paths = document.value.get("paths").and_then(Value::as_object);
-        for path in paths.into_iter().flat_map(|paths| paths.keys()) {
+        for (path, _) in members(document.value.get("paths")) {
             places.extend(METHODS.map(|method| (path.clone(), method.to_string())));
         }
     }
@@ -229,45 +200,32 @@ fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
         for index in 0..versions.len() {
             let here = declaration(index, &place);
             open = match (open, here) {
-                (Some((mut run, before)), Some(here))
-                    if same(
-                        (&versions[run.last].1.value, &before),
-                        (&versions[index].1.value, &here),
-                        &mut BTreeSet::new(),
-                    ) =>
-                {
-                    run.last = index;
-                    Some((run, here))
+                (Some((run, before)), Some(here)) if is_same((run.last, &before), (index, &here)) => {
+                    Some((Run { last: index, ..run }, here))
                 }
                 (before, here) => {
                     runs.extend(before.map(named));
-                    here.map(|here| {
-                        let run = Run {
-                            place: place.clone(),
-                            first: index,
-                            last: index,
-                            name: None,
-                        };
-                        (run, here)
-                    })
+                    let run = Run {
+                        place: place.clone(),
+                        first: index,
+                        last: index,
+                        name: None,
+                    };
+                    here.map(|here| (run, here))
                 }
             };
         }
         runs.extend(open.map(named));
     }
-    let newest: BTreeMap<String, usize> = runs.iter().fold(BTreeMap::new(), |mut newest, (run, id)| {
-        let last = newest.entry(id.clone()).or_insert(run.last);
+    let mut newest: BTreeMap<String, usize> = BTreeMap::new();
+    for (run, id) in &runs {
+        let last = newest.entry(id.clone()).or_default();
         *last = run.last.max(*last);
-        newest
-    });
-    runs.into_iter()
-        .map(|(mut run, id)| {
-            if newest.get(&id) != Some(&run.last) {
-                run.name = Some(format!("{id}_v{}", short(run.last, versions)));
-            }
-            run
-        })
-        .collect()
+    }
+    for (run, id) in &mut runs {
+        run.name = (newest[id] != run.last).then(|| format!("{id}_v{}", short(run.last, versions)));
+    }
+    runs.into_iter().map(|(run, _)| run).collect()
 }
 
 /// A run with the ID of its operation.
@@ -283,10 +241,7 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
     for operation in &older.operations {
         mentioned(operation, &mut needed);
     }
-    let needed = closure(needed, |ident| {
-        let definition = older.types.iter().find(|definition| definition.ident == *ident);
-        definition.map(TypeDefinition::used).unwrap_or_default()
-    });
+    let needed = Types::of(&older.types).reached(needed, TypeDefinition::used);
     for definition in older.types {
         if !needed.contains(&definition.ident) {
             continue;
@@ -307,22 +262,19 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
     let is_new = |name: &String| !newer.tags.iter().any(|tag| tag.name == *name);
     let tags: Vec<_> = older.tags.into_iter().filter(|tag| is_new(&tag.name)).collect();
     newer.tags.extend(tags);
-    let is_new = |name: &String| !newer.security_schemes.iter().any(|known| known.name == *name);
-    let schemes: Vec<_> = older
-        .security_schemes
-        .into_iter()
-        .filter(|it| is_new(&it.name))
-        .collect();
+    let is_new = |name: &String| !newer.security_schemes.iter().any(|(known, _)| known == name);
+    let schemes = older.security_schemes.into_iter();
+    let schemes: Vec<_> = schemes.filter(|(name, _)| is_new(name)).collect();
     newer.security_schemes.extend(schemes);
     Ok(newer)
 }
 
 /// Collects the types that an operation mentions.
 fn mentioned(operation: &Operation, found: &mut BTreeSet<Ident>) {
-    for field in operation.parameters().chain(operation.form()) {
+    for field in operation.inputs() {
         field.ty.mentioned(found);
     }
-    match operation.body.as_ref().map(|body| &body.content) {
+    match operation.content() {
         Some(BodyContent::Json(ident)) => drop(found.insert(ident.clone())),
         Some(BodyContent::Form(form)) => found.extend(form.refers_to.iter().cloned()),
         Some(BodyContent::Bytes | BodyContent::Multipart) | None => {}

@@ -150,7 +150,7 @@ fn place(text: &str, pointer: &str) -> String {
         Ok(positions) => positions,
         Err(problem) => return problem.to_string(),
     };
-    let located = positions.locate(path, Problem::rejected(pointer, "no")).to_string();
+    let located = positions.locate(Problem::rejected(pointer, "no")).to_string();
     let place = located.strip_prefix("a.yaml:").unwrap_or(&located);
     place.split(": ").next().unwrap_or_default().to_string()
 }

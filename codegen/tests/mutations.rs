@@ -77,12 +77,8 @@ const WORDS: &[&str] = &[
 
 /// The words, and all keywords of schemas.
 fn words() -> Vec<&'static str> {
-    [
-        WORDS,
-        &dropshot_codegen::keywords::KEYWORDS,
-        &dropshot_codegen::keywords::ANNOTATIONS,
-    ]
-    .concat()
+    let all = WORDS.iter().copied().chain(dropshot_codegen::keywords::all());
+    all.chain(dropshot_codegen::keywords::ANNOTATIONS).collect()
 }
 
 /// A change: its place, its kind, and two numbers that determine the new value.
@@ -254,7 +250,7 @@ fn run_generator(text: &str, with_client: bool) -> Result<(), String> {
     let root = emit::Root::default();
     emit::server(&api, &root, emit::Dispatch::Dropshot).map_err(|problem| problem.to_string())?;
     match with_client.then(|| emit::client(&rest, &api, &root)) {
-        Some(Err(problem @ Problem::Defect { .. })) => Err(problem.to_string()),
+        Some(Err(problem @ Problem::Defect(_))) => Err(problem.to_string()),
         _ => Ok(()),
     }
 }

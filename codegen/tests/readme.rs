@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 /// The commands of "Quick start".
 fn quick_start() -> Vec<&'static str> {
@@ -129,5 +132,60 @@ fn both_crates_can_be_packaged() {
         "templates/operation.txtar",
     ] {
         assert!(listed.lines().any(|line| line == file), "{file} is missing:\n{listed}");
+    }
+}
+
+/// The `rust-version` of a package; `None` if it states none.
+fn stated(package: &Value) -> Option<(u32, u32)> {
+    let mut numbers = package["rust_version"]
+        .as_str()?
+        .split('.')
+        .map(|part| part.parse().unwrap());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// The crates that this workspace publishes, with all that they are built from, compile with the version of Rust that they state, as
+/// far as the dependencies say. clippy's `incompatible_msrv` checks their own code.
+#[test]
+fn no_dependency_of_a_published_crate_states_a_newer_version_of_rust() {
+    let arguments = ["metadata", "--format-version", "1"];
+    let read = cargo(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments)
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&read.stdout).unwrap();
+    let by_id = |list: &'_ Value| -> BTreeMap<String, Value> {
+        let all = list.as_array().unwrap().iter();
+        all.map(|one| (one["id"].as_str().unwrap().into(), one.clone()))
+            .collect()
+    };
+    let (packages, nodes) = (by_id(&metadata["packages"]), by_id(&metadata["resolve"]["nodes"]));
+    let is_published = |package: &&Value| package["source"].is_null() && package["publish"].is_null();
+    let published: Vec<&Value> = packages.values().filter(is_published).collect();
+    assert_eq!(published.len(), 4, "{published:?}");
+    for package in published {
+        let mut open = vec![package["id"].as_str().unwrap()];
+        let mut seen = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let newer = stated(&packages[id]) > stated(package);
+            assert!(
+                !newer,
+                "{} needs {id}, which states {:?}",
+                package["name"],
+                stated(&packages[id])
+            );
+            let dependencies = nodes[id]["deps"].as_array().unwrap().iter();
+            let is_built = |it: &&Value| {
+                it["dep_kinds"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .any(|kind| kind["kind"] != "dev")
+            };
+            open.extend(dependencies.filter(is_built).map(|it| it["pkg"].as_str().unwrap()));
+        }
+        assert!(seen.len() > 10, "{seen:?}");
     }
 }

@@ -13,30 +13,24 @@ pub(super) fn tokens(api: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
     let about = docs(&format!("{} {}.", api.title, api.version));
     let tags = api.tags.iter().map(|tag| {
         let name = &tag.name;
-        let description = Some(&tag.description).filter(|description| !description.is_empty());
-        let description = description.map(|description| quote! { description = #description });
+        let described = |text: &String| quote! { description = #text };
+        let description = Some(&tag.description).filter(|text| !text.is_empty()).map(described);
         let docs = tag.external_docs.as_ref().map(|(description, url)| {
-            let description = description
-                .as_ref()
-                .map(|description| quote! { description = #description, });
-            quote! { external_docs = { #description url = #url } }
+            let description = description.iter().map(described);
+            quote! { external_docs = { #(#description,)* url = #url } }
         });
         let about = description.into_iter().chain(docs);
         quote! { #name = { #(#about),* } }
     });
-    let tag_config = if api.tags.is_empty() {
-        quote! {}
-    } else {
-        // Dropshot rejects undeclared tags.
-        let is_declared = |tag: &String| api.tags.iter().any(|known| known.name == *tag);
-        let others = api
-            .operations
-            .iter()
-            .flat_map(|operation| &operation.tags)
-            .any(|tag| !is_declared(tag));
-        let others = others.then(|| quote! { allow_other_tags = true, });
+    // Dropshot rejects undeclared tags.
+    let is_declared = |tag: &String| api.tags.iter().any(|known| known.name == *tag);
+    let mut used = api.operations.iter().flat_map(|operation| &operation.tags);
+    let others = used
+        .any(|tag| !is_declared(tag))
+        .then(|| quote! { allow_other_tags = true, });
+    let tag_config = (!api.tags.is_empty()).then(|| {
         quote! { { tag_config = { tags = { #(#tags),* }, #others policy = EndpointTagPolicy::Any } } }
-    };
+    });
     let code = quote! {
         #about
         #[dropshot::api_description #tag_config]
@@ -60,13 +54,10 @@ pub(super) fn tokens(api: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
 }
 
 /// The import of the types; nothing if no operation uses a type of the document.
-pub(super) fn types_import(api: &Api) -> TokenStream {
+pub(super) fn types_import(api: &Api) -> Option<TokenStream> {
     let names_types = |operation: &Operation| !arguments(operation, api).is_empty() || api.failure(operation).is_some();
-    if api.operations.iter().any(names_types) {
-        quote! { use super::types::*; }
-    } else {
-        quote! {}
-    }
+    let is_needed = api.operations.iter().any(names_types);
+    is_needed.then(|| quote! { use super::types::*; })
 }
 
 fn method(operation: &Operation, api: &Api, dispatch: Dispatch) -> TokenStream {
@@ -77,13 +68,14 @@ fn method(operation: &Operation, api: &Api, dispatch: Dispatch) -> TokenStream {
     let tags = &operation.tags;
     let deprecated = operation.deprecated.then(|| quote! { deprecated = true, });
     let about = docs(&operation.docs);
-    let content_type = match operation.body.as_ref().map(|body| &body.content) {
+    let content_type = match operation.content() {
         Some(BodyContent::Form(_)) => quote! { content_type = "application/x-www-form-urlencoded", },
         Some(BodyContent::Multipart) => quote! { content_type = "multipart/form-data", },
         _ => quote! {},
     };
-    let versions = versions(&operation.versions);
-    let Signature { arguments, response } = signature(operation, api, dispatch);
+    let Versions { from, until } = &operation.versions;
+    let versions = (operation.versions != Versions::default()).then(|| quote! { versions = #from .. #until, });
+    let (arguments, response) = signature(operation, api, dispatch);
     let arguments = arguments.into_iter().map(|(name, ty)| quote! { #name: #ty });
     let error = error_type(api, operation);
     quote! {
@@ -96,53 +88,35 @@ fn method(operation: &Operation, api: &Api, dispatch: Dispatch) -> TokenStream {
     }
 }
 
-/// The extractors of a method of the trait, and its response.
-pub(super) struct Signature {
-    pub arguments: Vec<(TokenStream, TokenStream)>,
-    pub response: TokenStream,
-}
+type Argument = (TokenStream, TokenStream);
 
-/// The signature of an operation's method. Behind a gateway, the method takes the whole request and returns a finished response.
-pub(super) fn signature(operation: &Operation, api: &Api, dispatch: Dispatch) -> Signature {
+/// The extractors of an operation's method, and its response. Behind a gateway, the method takes the whole request and returns a finished response.
+pub(super) fn signature(operation: &Operation, api: &Api, dispatch: Dispatch) -> (Vec<Argument>, TokenStream) {
     let arguments = arguments(operation, api);
     let response = derived(&operation.name, "Response");
     match dispatch {
-        Dispatch::Dropshot => Signature {
-            // `ApiError` is made from what an extractor returns, and then needs the request's ID.
-            arguments: match api.request_ids().is_empty() {
-                true => arguments,
-                false => arguments.into_iter().map(identified).collect(),
-            },
-            response: quote! { #response },
-        },
+        // `ApiError` is made from what an extractor returns, and then needs the request's ID.
+        Dispatch::Dropshot if !api.request_ids().is_empty() => {
+            let identified = arguments.into_iter().map(|(name, ty)| {
+                let ty = match name.to_string().as_str() {
+                    "body" | "upgrade" => quote! { IdentifiedBody<#ty> },
+                    _ => quote! { Identified<#ty> },
+                };
+                (name, ty)
+            });
+            (identified.collect(), quote! { #response })
+        }
+        Dispatch::Dropshot => (arguments, quote! { #response }),
         Dispatch::Calls => {
             let types = arguments.iter().map(|(_, ty)| quote! { #ty, });
-            Signature {
-                arguments: vec![(quote! { request }, quote! { Unread<(#(#types)*)> })],
-                response: quote! { GatewayResponse<#response> },
-            }
+            let request = (quote! { request }, quote! { Unread<(#(#types)*)> });
+            (vec![request], quote! { GatewayResponse<#response> })
         }
     }
 }
 
-fn identified((name, ty): (TokenStream, TokenStream)) -> (TokenStream, TokenStream) {
-    let ty = match name.to_string().as_str() {
-        "body" | "upgrade" => quote! { IdentifiedBody<#ty> },
-        _ => quote! { Identified<#ty> },
-    };
-    (name, ty)
-}
-
-/// The versions that have an operation; nothing if all have it.
-fn versions(versions: &Versions) -> TokenStream {
-    match (&versions.from, &versions.until) {
-        (None, None) => quote! {},
-        (from, until) => quote! { versions = #from .. #until, },
-    }
-}
-
 /// The extractors of an operation, in Dropshot's order.
-pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, TokenStream)> {
+pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<Argument> {
     let mut all = Vec::new();
     for (fields, name, suffix) in operation.groups() {
         let ty = derived(&operation.name, suffix);
@@ -156,27 +130,24 @@ pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, T
         let name = format_ident!("{name}");
         all.push((quote! { #name }, quote! { #extractor<#ty> }));
     }
-    let ty = match &operation.body {
-        None if operation.websocket => {
-            all.push((quote! { upgrade }, quote! { WebsocketUpgrade }));
-            return all;
-        }
-        None => return all,
-        Some(body) => match &body.content {
-            BodyContent::Json(ident) if body.optional => quote! { OptionalJsonBody<#ident> },
-            BodyContent::Json(ident) => quote! { JsonBody<#ident> },
-            BodyContent::Form(form) => {
-                let ty = derived(&operation.name, "Form");
-                match api.has_repeated(&form.fields) {
-                    _ if body.optional => quote! { OptionalForm<#ty> },
-                    true => quote! { ListForm<#ty> },
-                    false => quote! { TypedBody<#ty> },
-                }
+    if operation.websocket {
+        all.push((quote! { upgrade }, quote! { WebsocketUpgrade }));
+    }
+    let Some(body) = &operation.body else { return all };
+    let ty = match &body.content {
+        BodyContent::Json(ident) if body.optional => quote! { OptionalJsonBody<#ident> },
+        BodyContent::Json(ident) => quote! { JsonBody<#ident> },
+        BodyContent::Form(form) => {
+            let ty = derived(&operation.name, "Form");
+            match api.has_repeated(&form.fields) {
+                _ if body.optional => quote! { OptionalForm<#ty> },
+                true => quote! { ListForm<#ty> },
+                false => quote! { TypedBody<#ty> },
             }
-            BodyContent::Bytes => quote! { UntypedBody },
-            BodyContent::Multipart if body.optional => quote! { OptionalMultipart },
-            BodyContent::Multipart => quote! { MultipartBody },
-        },
+        }
+        BodyContent::Bytes => quote! { UntypedBody },
+        BodyContent::Multipart if body.optional => quote! { OptionalMultipart },
+        BodyContent::Multipart => quote! { MultipartBody },
     };
     all.push((quote! { body }, ty));
     all

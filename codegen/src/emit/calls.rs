@@ -1,10 +1,10 @@
 //! The operations as a table of functions, which each read their arguments and call the operation's handler.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::api;
-use super::tokens::imports;
+use super::tokens::{endpoint, imports};
 use crate::lint;
 use crate::model::{Api, BodyContent, Operation};
 
@@ -14,12 +14,8 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
     let mut operations: Vec<(usize, &Operation)> = all.operations.iter().enumerate().collect();
     let is_ordered = !lint::conflicts(&all.operations).is_empty();
     if is_ordered {
-        let variables = |path: &str| {
-            path.split('/')
-                .map(|segment| (segment.contains('{'), !lint::is_partial(segment)))
-                .collect::<Vec<_>>()
-        };
-        operations.sort_by_key(|(_, operation)| variables(&operation.path));
+        let kind = |segment: &str| (segment.contains('{'), !lint::is_partial(segment));
+        operations.sort_by_key(|(_, operation)| operation.path.split('/').map(kind).collect::<Vec<_>>());
     }
     let rows = operations.into_iter().map(|(index, operation)| {
         let name = &operation.ident;
@@ -56,7 +52,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
 
         #(#functions)*
     };
-    let imports = imports(&["::codegen_runtime::call"], &code);
+    let imports = imports(&["call"], &code);
     let has_failures = all.operations.iter().any(|operation| all.failure(operation).is_some());
     let types = has_failures.then(|| quote! { use super::types::*; });
     quote! {
@@ -78,15 +74,12 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
 fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let about = format!(" `{}`", operation.id);
-    let file = match &operation.tag {
-        Some(tag) => quote! { #root::endpoints::#tag::#name },
-        None => quote! { #root::endpoints::#name },
-    };
+    let file = endpoint(operation, root);
     let mut values: Vec<TokenStream> = api::arguments(operation, all)
         .iter()
         .map(|(name, _)| match (name.to_string().as_str(), &operation.body) {
             ("path", _) => quote! { call::path(request)? },
-            ("query", _) if all.has_repeated(&operation.query_parameters) => quote! { call::list_query(request)? },
+            ("query", _) if all.has_repeated(&operation.parameters[1]) => quote! { call::list_query(request)? },
             ("query", _) => quote! { call::query(request)? },
             ("headers", _) => quote! { call::headers(request)? },
             ("cookies", _) => quote! { codegen_runtime::extractors::cookies(&request.headers)? },
@@ -102,14 +95,10 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
             _ => quote! { call::body(request).await? },
         })
         .collect();
-    if operation.body.as_ref().is_some_and(|body| body.raw) {
+    if operation.has_raw_body() {
         values.push(quote! { request.body.clone() });
     }
-    let request = if values.is_empty() {
-        quote! { _request }
-    } else {
-        quote! { request }
-    };
+    let request = format_ident!("{}", if values.is_empty() { "_request" } else { "request" });
     let call = quote! { #file::handle(context, caller, #(#values),*).await };
     let call = match all.failure(operation) {
         None => quote! {

@@ -2,7 +2,7 @@
 
 use heck::ToUpperCamelCase;
 use openapiv3::OpenAPI;
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle};
 use quote::quote;
 use schemars::schema::SchemaObject;
@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use super::client_document::openapi;
 use super::client_names::{walk, without_composed_defaults};
 use super::decimal_numbers;
+use super::tokens::{is_path, rewritten};
 use crate::error::Problem;
 use crate::load::Document;
 use crate::model::{Api, Operation};
+use crate::node::schemas;
 
 pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
     let (mut value, placeholders) = openapi(document, api);
@@ -35,7 +37,7 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
         }
         first => first,
     };
-    let tokens = tokens.map_err(|error| Problem::Client(error.to_string()))?;
+    let tokens = tokens.map_err(|error| Problem::Refused(format!("failed to generate the client: {error}")))?;
     let mut tokens = corrected(placeholders.restored(tokens), has_default(document));
     if has_numbers {
         tokens = decimal_numbers::named(tokens);
@@ -49,7 +51,21 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
 
 /// Replaces progenitor's encoding of forms, which supports neither lists nor members that are JSON.
 fn with_lists_in_forms(tokens: TokenStream) -> TokenStream {
-    let tokens = written_by_own_function(tokens);
+    let tokens = rewritten(tokens, &mut |tree, before, after| match tree {
+        TokenTree::Ident(name) if name == "form_urlencoded" => {
+            // `(&body)?`
+            after.nth(1);
+            before.extend(quote! {
+                header(
+                    ::reqwest::header::CONTENT_TYPE,
+                    ::reqwest::header::HeaderValue::from_static("application/x-www-form-urlencoded"),
+                )
+                .body(super::written_form(&body).map_err(Error::InvalidRequest)?)
+            });
+            None
+        }
+        other => Some(other),
+    });
     quote! {
         #tokens
 
@@ -73,31 +89,6 @@ fn with_lists_in_forms(tokens: TokenStream) -> TokenStream {
     }
 }
 
-fn written_by_own_function(tokens: TokenStream) -> TokenStream {
-    let mut out: Vec<TokenTree> = Vec::new();
-    let mut all = tokens.into_iter();
-    while let Some(tree) = all.next() {
-        match tree {
-            TokenTree::Ident(name) if name == "form_urlencoded" => {
-                // `(&body)?`
-                all.nth(1);
-                out.extend(quote! {
-                    header(
-                        ::reqwest::header::CONTENT_TYPE,
-                        ::reqwest::header::HeaderValue::from_static("application/x-www-form-urlencoded"),
-                    )
-                    .body(super::written_form(&body).map_err(Error::InvalidRequest)?)
-                });
-            }
-            TokenTree::Group(group) => {
-                out.push(Group::new(group.delimiter(), written_by_own_function(group.stream())).into());
-            }
-            other => out.push(other),
-        }
-    }
-    out.into_iter().collect()
-}
-
 fn generated(settings: &GenerationSettings, document: &Value) -> Result<TokenStream, progenitor::Error> {
     let openapi: OpenAPI = serde_json::from_value(document.clone())
         .map_err(|error| progenitor::Error::UnexpectedFormat(error.to_string()))?;
@@ -111,50 +102,37 @@ fn generated(settings: &GenerationSettings, document: &Value) -> Result<TokenStr
 
 /// Whether a schema has the name of the `Default` trait, to which progenitor's code refers without a path.
 fn has_default(document: &Document) -> bool {
-    let schemas = document.value.pointer("/components/schemas").and_then(Value::as_object);
-    schemas.is_some_and(|schemas| schemas.keys().any(|name| name.to_upper_camel_case() == "Default"))
+    schemas(&document.value).any(|(name, _)| name.to_upper_camel_case() == "Default")
 }
 
 /// Corrects two errors in progenitor's code: reqwest has a method for each HTTP method except OPTIONS, and `Default`
 /// needs its path if a schema has that name.
 fn corrected(tokens: TokenStream, has_default: bool) -> TokenStream {
-    let mut out: Vec<TokenTree> = Vec::new();
-    let mut all = tokens.into_iter().peekable();
-    while let Some(tree) = all.next() {
+    let is_call_of_the_client = |before: &[TokenTree]| match before {
+        [.., client, point] => client.to_string() == "client" && point.to_string() == ".",
+        _ => false,
+    };
+    let is_bare_default = |before: &[TokenTree]| match before {
+        [start @ .., name, _, _] => is_path(before) && name.to_string() == "Default" && !is_path(start),
+        _ => false,
+    };
+    rewritten(tokens, &mut |tree, before, after| {
         match tree {
-            TokenTree::Ident(name) if name == "options" && is_call_of_the_client(&out) => match all.next() {
+            TokenTree::Ident(name) if name == "options" && is_call_of_the_client(before) => match after.next() {
                 Some(TokenTree::Group(arguments)) => {
                     let url = arguments.stream();
-                    out.extend(quote! { request(::reqwest::Method::OPTIONS, #url) });
+                    before.extend(quote! { request(::reqwest::Method::OPTIONS, #url) });
                 }
-                other => out.extend([TokenTree::Ident(name)].into_iter().chain(other)),
+                other => before.extend([TokenTree::Ident(name)].into_iter().chain(other)),
             },
-            TokenTree::Ident(name) if name == "default" && has_default && is_bare_default(&out) => {
-                out.truncate(out.len() - 3);
-                out.extend(quote! { ::std::default::Default::default });
+            TokenTree::Ident(name) if name == "default" && has_default && is_bare_default(before) => {
+                before.truncate(before.len() - 3);
+                before.extend(quote! { ::std::default::Default::default });
             }
-            TokenTree::Group(group) => {
-                out.push(Group::new(group.delimiter(), corrected(group.stream(), has_default)).into());
-            }
-            other => out.push(other),
+            other => return Some(other),
         }
-    }
-    out.into_iter().collect()
-}
-
-/// Whether the preceding tokens are `Default::` without a path.
-fn is_bare_default(before: &[TokenTree]) -> bool {
-    let last: Vec<String> = before.iter().rev().take(5).map(ToString::to_string).collect();
-    match last.as_slice() {
-        [one, two, name, rest @ ..] => one == ":" && two == ":" && name == "Default" && *rest != [":", ":"],
-        _ => false,
-    }
-}
-
-/// Whether the preceding tokens are `client.client.` or `self.client.`.
-fn is_call_of_the_client(before: &[TokenTree]) -> bool {
-    let [.., client, point] = before else { return false };
-    client.to_string() == "client" && point.to_string() == "."
+        None
+    })
 }
 
 /// Returns every variant of decimal schema in the document, so that each can be replaced by `Decimal`.

@@ -1,6 +1,6 @@
 //! Changes to the document for progenitor, which would panic on some parts of it or generate conflicting names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
@@ -9,22 +9,12 @@ use syn::ext::IdentExt;
 use super::client_names::{Placeholders, resolved};
 use crate::hoist;
 use crate::load::Document;
-use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition, closure};
+use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition, Types};
 use crate::naming::operation_prefix;
-use crate::node::{METHODS, escaped};
+use crate::node::{METHODS, escaped, members, schemas};
 
 /// Methods of progenitor's client.
-const CLIENT_METHODS: [&str; 9] = [
-    "new",
-    "new_with_client",
-    "api_version",
-    "baseurl",
-    "client",
-    "inner",
-    "pre",
-    "exec",
-    "post",
-];
+const CLIENT_METHODS: &str = "new new_with_client api_version baseurl client inner pre exec post";
 
 /// Returns the document for progenitor, and the placeholders for names, which must be replaced in the generated code.
 pub(super) fn openapi(document: &Document, api: &Api) -> (Value, Placeholders) {
@@ -39,10 +29,8 @@ pub(super) fn openapi(document: &Document, api: &Api) -> (Value, Placeholders) {
     for definition in hold_themselves(api) {
         extracted(&mut value, definition);
     }
-    let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    if let Some(schemas) = value.pointer("/components/schemas").and_then(Value::as_object) {
-        named.extend(schemas.keys().map(|name| (name.to_upper_camel_case(), Value::Null)));
-    }
+    let named = schemas(&value).map(|(name, _)| (name.to_upper_camel_case(), Value::Null));
+    let mut named: BTreeMap<String, Value> = named.collect();
     untitled(&mut value, &mut Vec::new(), &mut named);
     let placeholders = Placeholders::insert_into(&mut value);
     (value, placeholders)
@@ -56,16 +44,15 @@ fn body(document: &mut Value, operation: &Operation) {
         return;
     };
     let bytes = || json!({ "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } });
-    let content = body.get("content").and_then(Value::as_object);
-    let Some((media_type, media)) = content.and_then(|content| content.iter().next()) else {
+    let Some((media_type, media)) = members(body.get("content")).next() else {
         return;
     };
-    let content = match operation.body.as_ref().map(|body| &body.content) {
+    let content = match operation.content() {
         Some(BodyContent::Multipart | BodyContent::Bytes) => bytes(),
         Some(BodyContent::Json(_)) if media_type != "application/json" => json!({ "application/json": media }),
         _ => return,
     };
-    let is_json = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Json(_)));
+    let is_json = matches!(operation.content(), Some(BodyContent::Json(_)));
     let about = match media_type.as_str() {
         _ if is_json => None,
         "application/octet-stream" => None,
@@ -86,24 +73,21 @@ fn body(document: &mut Value, operation: &Operation) {
             "description": about,
             "schema": { "type": "string" },
         });
-        let parameters = place.entry("parameters").or_insert_with(|| json!([]));
-        parameters
-            .as_array_mut()
-            .into_iter()
-            .for_each(|all| all.push(header.clone()));
+        if let Value::Array(all) = place.entry("parameters").or_insert_with(|| json!([])) {
+            all.push(header);
+        }
     }
 }
 
 fn place<'v>(document: &'v mut Value, operation: &Operation) -> Option<&'v mut Map<String, Value>> {
-    document
-        .pointer_mut(operation.pointer.trim_start_matches('#'))?
-        .as_object_mut()
+    let place = document.pointer_mut(operation.pointer.trim_start_matches('#'));
+    place?.as_object_mut()
 }
 
 /// Renames an operation whose name is a method of the client.
 fn named(document: &mut Value, operation: &Operation, api: &Api) {
     let mut id = operation.id.clone();
-    if CLIENT_METHODS.contains(&id.as_str()) {
+    if CLIENT_METHODS.split(' ').any(|known| known == id) {
         id = format!("{id}_operation");
         while api.operations.iter().any(|other| other.id == id) {
             id.push('_');
@@ -129,7 +113,7 @@ fn extracted(document: &mut Value, definition: &TypeDefinition) {
 /// Replaces parameters that are not scalars with strings that the caller formats, except lists that repeat the
 /// parameter's name for each item, which is progenitor's only encoding.
 fn lists(document: &mut Value, operation: &Operation, api: &Api) {
-    for field in operation.parameters() {
+    for field in operation.parameters.iter().flatten() {
         if field.list == Some(ListStyle::Repeated) && api.is_list(&field.ty) || api.is_scalar_parameter(field) {
             continue;
         }
@@ -146,7 +130,7 @@ fn lists(document: &mut Value, operation: &Operation, api: &Api) {
 /// Replaces the parameters in cookies, which progenitor rejects, with the header that contains all of them.
 fn cookies(document: &mut Value) {
     let mut lists = Vec::new();
-    for (path, item) in document["paths"].as_object().into_iter().flatten() {
+    for (path, item) in members(document.get("paths")) {
         let of_methods = METHODS.map(|method| (format!("/{method}"), &item[method]));
         for (member, holder) in of_methods.into_iter().chain([(String::new(), item)]) {
             let all = holder["parameters"].as_array().into_iter().flatten();
@@ -155,10 +139,8 @@ fn cookies(document: &mut Value) {
             if cookies.is_empty() {
                 continue;
             }
-            let names: Vec<String> = cookies
-                .iter()
-                .map(|(_, one)| format!("`{}=…`", one["name"].as_str().unwrap_or_default()))
-                .collect();
+            let names = cookies.iter().map(|(_, one)| one["name"].as_str().unwrap_or_default());
+            let names: Vec<String> = names.map(|name| format!("`{name}=…`")).collect();
             let header = json!({
                 "in": "header",
                 "name": "cookie",
@@ -217,13 +199,11 @@ fn responses(document: &mut Value, operation: &Operation) {
             continue;
         }
         changed = true;
-        let schemas: Vec<&Value> = kinds
-            .iter()
-            .filter_map(|kind| match kind {
-                Kind::Json(schema) => Some(schema),
-                _ => None,
-            })
-            .collect();
+        let schemas = kinds.iter().filter_map(|kind| match kind {
+            Kind::Json(schema) => Some(schema),
+            _ => None,
+        });
+        let schemas: Vec<&Value> = schemas.collect();
         let content = match schemas.len() == kinds.len() {
             true => {
                 let name = hoist::add(document, &name, json!({ "oneOf": schemas }));
@@ -253,9 +233,8 @@ fn responses(document: &mut Value, operation: &Operation) {
 }
 
 fn kind(response: &Value) -> Kind {
-    let content = response.get("content").and_then(Value::as_object);
     let is_json = |name: &String| *name == "application/json" || name.starts_with("application/json;");
-    match content.and_then(|content| content.iter().next()) {
+    match members(response.get("content")).next() {
         None => Kind::Nothing,
         Some((name, media)) if is_json(name) => Kind::Json(media.get("schema").cloned().unwrap_or_default()),
         Some(_) => Kind::Bytes,
@@ -291,11 +270,9 @@ fn untitled(value: &mut Value, path: &mut Vec<String>, named: &mut BTreeMap<Stri
             }
         }
         Value::Array(items) => {
-            for item in items {
-                path.push(String::new());
-                untitled(item, path, named);
-                path.pop();
-            }
+            path.push(String::new());
+            items.iter_mut().for_each(|item| untitled(item, path, named));
+            path.pop();
         }
         _ => {}
     }
@@ -303,21 +280,10 @@ fn untitled(value: &mut Value, path: &mut Vec<String>, named: &mut BTreeMap<Stri
 
 /// The inline schemas that contain themselves without a named schema in between.
 fn hold_themselves(api: &Api) -> Vec<&TypeDefinition> {
-    let inline: BTreeMap<String, &TypeDefinition> = api
-        .types
-        .iter()
-        .filter(|definition| definition.inline)
-        .map(|definition| (definition.ident.to_string(), definition))
-        .collect();
-    let mentioned = |ident: &String| {
-        let mut idents = BTreeSet::new();
-        inline
-            .get(ident)
-            .iter()
-            .for_each(|definition| definition.mentioned(&mut idents));
-        idents.into_iter().map(|ident| ident.to_string()).collect::<Vec<_>>()
-    };
-    let holds_itself = |ident: &String| closure(mentioned(ident), mentioned).contains(ident);
-    let all = inline.iter().filter(|(ident, _)| holds_itself(ident));
-    all.map(|(_, definition)| *definition).collect()
+    let inline = || api.types.iter().filter(|definition| definition.inline);
+    let types = Types::of(inline());
+    let reached = |it: &TypeDefinition| types.reached(it.mentioned(), TypeDefinition::mentioned);
+    let mut all: Vec<_> = inline().filter(|it| reached(it).contains(&it.ident)).collect();
+    all.sort_by_key(|it| it.ident.to_string());
+    all
 }

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
-use proc_macro2::{Group, Literal, TokenStream, TokenTree};
+use proc_macro2::{Literal, TokenStream, TokenTree};
 use quote::ToTokens;
 use serde_json::{Map, Value};
 
+use super::tokens::rewritten;
 use crate::naming::numbered;
-use crate::node::METHODS;
+use crate::node::{METHODS, members, text_of};
 
 /// Methods that progenitor's builders have for every operation, or for those with a body or pages.
 const BUILDER_METHODS: [&str; 6] = ["new", "send", "client", "body", "body_map", "stream"];
@@ -50,23 +51,19 @@ impl Placeholders {
 
     /// Restores the names on the wire in the generated code.
     pub(super) fn restored(&self, tokens: TokenStream) -> TokenStream {
-        match self.by_name.is_empty() {
-            true => tokens,
-            false => tokens.into_iter().map(|tree| self.restored_tree(tree)).collect(),
+        if self.by_name.is_empty() {
+            return tokens;
         }
-    }
-
-    fn restored_tree(&self, tree: TokenTree) -> TokenTree {
-        match tree {
-            TokenTree::Group(group) => Group::new(group.delimiter(), self.restored(group.stream())).into(),
-            TokenTree::Literal(literal) => match syn::parse2::<syn::LitStr>(literal.to_token_stream()) {
-                Ok(text) if self.by_name.keys().any(|name| text.value().contains(name)) => {
-                    Literal::string(&self.original(text.value())).into()
-                }
-                _ => literal.into(),
-            },
-            other => other,
-        }
+        let is_known = |text: &str| self.by_name.keys().any(|name| text.contains(name));
+        rewritten(tokens, &mut |tree, _, _| {
+            Some(match &tree {
+                TokenTree::Literal(literal) => match syn::parse2::<syn::LitStr>(literal.to_token_stream()) {
+                    Ok(text) if is_known(&text.value()) => Literal::string(&self.original(text.value())).into(),
+                    _ => tree,
+                },
+                _ => tree,
+            })
+        })
     }
 
     fn original(&self, text: String) -> String {
@@ -101,10 +98,10 @@ impl Placeholders {
     /// Replaces the names of parameters, which all become methods of one builder. If a parameter is renamed, the
     /// parameters of its path item are inlined into the operations, because shared parameters keep their names.
     fn parameters(&mut self, document: &mut Value) {
-        let paths = document.get("paths").and_then(Value::as_object);
         let mut new = Map::new();
-        for (path, item) in paths.cloned().unwrap_or_default() {
-            let (path, item) = self.of_path(document, &path, &item).unwrap_or((path, item));
+        for (path, item) in members(document.get("paths")) {
+            let renamed = self.of_path(document, path, item);
+            let (path, item) = renamed.unwrap_or_else(|| (path.clone(), item.clone()));
             new.insert(path, item);
         }
         document["paths"] = new.into();
@@ -178,12 +175,8 @@ impl Placeholders {
             renamed.insert(name, placeholder);
         }
         schema.insert("properties".into(), new.into());
-        for name in schema
-            .get_mut("required")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
+        let required = schema.get_mut("required").and_then(Value::as_array_mut);
+        for name in required.into_iter().flatten() {
             if let Some(placeholder) = name.as_str().and_then(|name| renamed.get(name)) {
                 *name = placeholder.clone().into();
             }
@@ -245,11 +238,8 @@ fn is_part(it: char) -> bool {
 
 /// progenitor's conversion of a text to the name of a type or variant.
 fn pascal(text: &str) -> String {
-    match text
-        .replace('\'', "")
-        .replace(|it| !is_part(it), "-")
-        .to_upper_camel_case()
-    {
+    let text = text.replace('\'', "").replace(|it| !is_part(it), "-");
+    match text.to_upper_camel_case() {
         name if name.starts_with(|it: char| it.is_alphabetic()) => name,
         name => format!("X{name}"),
     }
@@ -257,7 +247,8 @@ fn pascal(text: &str) -> String {
 
 /// progenitor's conversion of a text to the name of a field or function.
 fn snake(text: &str) -> String {
-    match text.replace('\'', "").replace(|it| !is_part(it), "-").to_snake_case() {
+    let text = text.replace('\'', "").replace(|it| !is_part(it), "-");
+    match text.to_snake_case() {
         name if name.starts_with(|it: char| it.is_alphabetic()) => name,
         name => format!("x{name}"),
     }
@@ -267,7 +258,7 @@ fn snake(text: &str) -> String {
 pub(super) fn resolved<'v>(document: &'v Value, value: &'v Value) -> &'v Value {
     let mut value = value;
     for _ in 0..MAX_REFERENCES {
-        let reference = value.get("$ref").and_then(Value::as_str);
+        let reference = text_of(value, "$ref");
         match reference.and_then(|reference| document.pointer(reference.trim_start_matches('#'))) {
             Some(target) => value = target,
             None => break,
@@ -296,10 +287,8 @@ fn defaults(document: &mut Value, words: &BTreeMap<String, String>, by_name: &BT
             }
             None if default.is_array() || default.is_object() => {
                 let text = default.to_string();
-                if by_name
-                    .values()
-                    .any(|name| text.contains(&Value::from(name.as_str()).to_string()))
-                {
+                let mut names = by_name.values().map(|name| Value::from(name.as_str()).to_string());
+                if names.any(|name| text.contains(&name)) {
                     schema.shift_remove("default");
                 }
             }

@@ -16,15 +16,7 @@ const SOURCE: &str = include_str!("../../templates/client/decimal_number.rs");
 const PLACEHOLDER: &str = "decimal_number_of_this_client";
 
 /// The keywords that remain in such a schema. Neither progenitor nor the type checks bounds.
-const RETAINED_KEYWORDS: [&str; 7] = [
-    "type",
-    "format",
-    "nullable",
-    "default",
-    "title",
-    "description",
-    "example",
-];
+const RETAINED_KEYWORDS: &str = "type format nullable default title description example";
 
 /// Makes progenitor use the type for such numbers in `document`. Returns whether there are any.
 pub(super) fn put_into(settings: &mut GenerationSettings, document: &mut Value) -> bool {
@@ -33,13 +25,11 @@ pub(super) fn put_into(settings: &mut GenerationSettings, document: &mut Value) 
         let is_meant = schema.get("type") == Some(&json!("number")) && schema.get("format") == Some(&json!("decimal"));
         if is_meant && !schema.contains_key("enum") {
             is_found = true;
-            schema.retain(|key, _| RETAINED_KEYWORDS.contains(&key.as_str()));
+            schema.retain(|key, _| RETAINED_KEYWORDS.split(' ').any(|known| known == key));
         }
     });
-    if let (true, Ok(schema)) = (
-        is_found,
-        serde_json::from_value(json!({ "type": "number", "format": "decimal" })),
-    ) {
+    let schema = serde_json::from_value(json!({ "type": "number", "format": "decimal" }));
+    if let (true, Ok(schema)) = (is_found, schema) {
         let name = format!("::{PLACEHOLDER}::DecimalNumber");
         settings.with_conversion(schema, name, [TypeImpl::Display, TypeImpl::FromStr].into_iter());
     }

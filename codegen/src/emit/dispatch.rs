@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::Dispatch;
 use super::api;
-use super::tokens::{error_type, imports};
+use super::tokens::{endpoint, error_type, imports};
 use crate::model::{Api, BodyContent, Operation};
 use crate::naming::derived;
 
@@ -66,7 +66,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
 fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let response = derived(&operation.name, "Response");
-    let arguments = api::signature(operation, all, Dispatch::Dropshot).arguments;
+    let (arguments, _) = api::signature(operation, all, Dispatch::Dropshot);
     let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
     let is_identified = !all.request_ids().is_empty();
     let taken = is_identified.then(|| quote! { .into_inner() });
@@ -82,25 +82,18 @@ fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
             _ => quote! { #name #taken.into_inner() },
         })
         .collect();
-    if operation.body.as_ref().is_some_and(|body| body.raw) {
-        values.push(quote! { raw });
-    }
     let raw = operation
-        .body
-        .as_ref()
-        .is_some_and(|body| body.raw)
+        .has_raw_body()
         .then(|| quote! { let raw = #root::gateway::raw_body()?; });
-    let place = match &operation.tag {
-        Some(tag) => quote! { #root::endpoints::#tag::#name::handle },
-        None => quote! { #root::endpoints::#name::handle },
-    };
+    values.extend(raw.as_ref().map(|_| quote! { raw }));
+    let place = endpoint(operation, root);
     let error = error_type(all, operation);
     // The handler may also return an `ApiError`.
     let as_failure = all.failure(operation).map(|_| quote! { .map_err(Into::into) });
     let call = quote! {
         let caller = caller()?;
         #raw
-        #place(rqctx.context(), &caller, #(#values),*).await #as_failure
+        #place::handle(rqctx.context(), &caller, #(#values),*).await #as_failure
     };
     let call = match is_identified {
         false => call,
@@ -119,7 +112,7 @@ fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
 /// A method that passes the request to the gateway, which responds to it.
 fn gateway_method(operation: &Operation, all: &Api) -> TokenStream {
     let name = &operation.ident;
-    let api::Signature { arguments, response } = api::signature(operation, all, Dispatch::Calls);
+    let (arguments, response) = api::signature(operation, all, Dispatch::Calls);
     let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
     let error = error_type(all, operation);
     quote! {

@@ -11,15 +11,10 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let codes: Vec<_> = api.error_codes.iter().map(|error| &error.code).collect();
     let statuses: Vec<_> = api.error_codes.iter().map(|error| error.status).collect();
     let variants: Vec<_> = api.error_codes.iter().map(|error| &error.ident).collect();
-    let docs_of_codes = api
-        .error_codes
-        .iter()
-        .map(|error| format!(" `{}`, with status {}.", error.code, error.status));
-    let failures: BTreeSet<_> = api
-        .operations
-        .iter()
-        .filter_map(|operation| api.failure(operation))
-        .collect();
+    let all = api.error_codes.iter();
+    let docs_of_codes = all.map(|error| format!(" `{}`, with status {}.", error.code, error.status));
+    let all = api.operations.iter();
+    let failures: BTreeSet<_> = all.filter_map(|operation| api.failure(operation)).collect();
     let conversions = failures.iter().map(|body| {
         quote! {
             impl From<ApiError> for Failure<#body, ApiError> {

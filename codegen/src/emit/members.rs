@@ -7,16 +7,7 @@ use syn::ext::IdentExt;
 use super::tokens::docs;
 use super::{readers, tokens};
 use crate::literals;
-use crate::model::{Api, Field};
-
-/// The directions in which values of a struct are sent.
-#[derive(Clone, Copy)]
-pub(super) struct Use {
-    /// Values are deserialized.
-    pub read: bool,
-    /// Values are serialized.
-    pub write: bool,
-}
+use crate::model::{Api, Field, Struct, TypeDefinition};
 
 /// The name of the module with the functions that read `owner`.
 pub(super) fn module(owner: &Ident) -> Ident {
@@ -29,43 +20,24 @@ pub(super) fn module(owner: &Ident) -> Ident {
     }
 }
 
-/// The members of a struct with their attributes, and the functions that read them. `others` is the field for undeclared
-/// members.
-pub(super) fn tokens(
-    owner: &Ident,
-    all: &[Field],
-    others: Option<&Field>,
-    usage: Use,
-    api: &Api,
-) -> (Vec<TokenStream>, TokenStream) {
-    let mut writer = Writer::new(owner, all, usage, api);
-    for field in all {
-        let reader = if usage.read {
-            let default = literals::default(field, &api.types).ok().flatten();
-            readers::member(field, default.as_ref(), &mut writer.helpers)
-        } else {
-            None
-        };
-        writer.member(field, reader, None);
-    }
-    if let Some(field) = others {
-        let reader = if usage.read {
-            readers::member(field, None, &mut writer.helpers)
-        } else {
-            None
-        };
-        writer.member(field, reader, Some(quote! { #[serde(flatten)] }));
+/// The members of a struct with their attributes, and the functions that read them.
+pub(super) fn tokens(definition: &TypeDefinition, object: &Struct, api: &Api) -> (Vec<TokenStream>, TokenStream) {
+    let mut writer = Writer::new(&definition.ident, &object.fields, api);
+    writer.is_read = definition.in_requests;
+    writer.is_written = definition.in_responses;
+    let flatten = object.kept().map(|field| (field, Some(quote! { #[serde(flatten)] })));
+    for (field, flatten) in object.fields.iter().map(|field| (field, None)).chain(flatten) {
+        let default = literals::default(field, &api.types).ok().flatten();
+        let mut read = || readers::member(field, default.as_ref(), &mut writer.helpers);
+        let reader = if definition.in_requests { read() } else { None };
+        writer.member(field, reader, flatten);
     }
     writer.finish()
 }
 
 /// The same for the parameters of an operation.
 pub(super) fn parameters(owner: &Ident, all: &[Field], api: &Api) -> (Vec<TokenStream>, TokenStream) {
-    let usage = Use {
-        read: true,
-        write: false,
-    };
-    let mut writer = Writer::new(owner, all, usage, api);
+    let mut writer = Writer::new(owner, all, api);
     for field in all {
         let reader = readers::parameter(field, api, &mut writer.helpers);
         writer.member(field, Some(reader), None);
@@ -76,7 +48,8 @@ pub(super) fn parameters(owner: &Ident, all: &[Field], api: &Api) -> (Vec<TokenS
 struct Writer<'a> {
     module: Ident,
     all: &'a [Field],
-    usage: Use,
+    is_read: bool,
+    is_written: bool,
     api: &'a Api,
     members: Vec<TokenStream>,
     readers: Vec<TokenStream>,
@@ -84,11 +57,12 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(owner: &Ident, all: &'a [Field], usage: Use, api: &'a Api) -> Self {
+    fn new(owner: &Ident, all: &'a [Field], api: &'a Api) -> Self {
         Writer {
             module: module(owner),
             all,
-            usage,
+            is_read: true,
+            is_written: false,
             api,
             members: Vec::new(),
             readers: Vec::new(),
@@ -106,15 +80,15 @@ impl<'a> Writer<'a> {
         }
         let plain = ident.to_string().trim_start_matches("r#").to_string();
         let mut attributes = Vec::new();
-        let is_sent = self.usage.read || self.usage.write;
+        let is_sent = self.is_read || self.is_written;
         if plain != *name && is_sent && flatten.is_none() {
             attributes.push(quote! { #[serde(rename = #name)] });
         }
         attributes.extend(flatten.filter(|_| is_sent));
-        if self.usage.write {
+        if self.is_written {
             attributes.extend(tokens::write_attribute(field));
         }
-        if self.usage.read {
+        if self.is_read {
             if let Some(reader) = reader {
                 self.readers.push(quote! {
                     pub(super) fn #ident<'de, D: Deserializer<'de>>(deserializer: D) -> Result<#ty, D::Error> {
@@ -143,18 +117,13 @@ impl<'a> Writer<'a> {
     }
 
     fn finish(self) -> (Vec<TokenStream>, TokenStream) {
-        let Writer {
-            module,
-            members,
-            readers,
-            helpers,
-            ..
-        } = self;
-        let readers = if readers.is_empty() {
-            quote! {}
-        } else {
-            quote! { mod #module { use super::*; #(#helpers)* #(#readers)* } }
-        };
-        (members, readers)
+        let (module, helpers, readers) = (self.module, self.helpers, self.readers);
+        match readers.is_empty() {
+            true => (self.members, quote! {}),
+            false => (
+                self.members,
+                quote! { mod #module { use super::*; #(#helpers)* #(#readers)* } },
+            ),
+        }
     }
 }

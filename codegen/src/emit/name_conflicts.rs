@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 
-use super::tokens::{identifiers, items};
+use super::tokens::{identifiers, is_path, items, rewritten};
 use crate::model::{Api, BodyContent, Operation};
-use crate::naming::{OPERATION_TYPES, USED, derived};
+use crate::naming::{OPERATION_TYPES, derived, used};
 
 /// The name of an operation's own type, where `suffix` is one of `OPERATION_TYPES`. It differs from the usual one if
 /// the document has a schema of that name.
@@ -55,13 +55,9 @@ pub(super) fn of_types(tokens: TokenStream, api: &Api) -> TokenStream {
         if let Some((_, new)) = own.iter().find(|(old, _)| *old == text) {
             return Some(quote! { #new });
         }
-        match USED.iter().find(|(known, _)| *known == text) {
-            Some((_, "")) => {
-                let other = Ident::new(&format!("{text}_"), Span::call_site());
-                Some(quote! { #other })
-            }
-            Some((_, full)) => full.parse().ok(),
-            None => None,
+        match used().find(|(_, known)| *known == text)? {
+            ("", _) => Some(plain_ident(&format!("{text}_"))),
+            (module, _) => format!("{module}::{text}").parse().ok(),
         }
     })
 }
@@ -76,10 +72,7 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
     let tokens = walk(tokens, &mut |ident, qualified| {
         let text = ident.to_string();
         match text.strip_prefix("r#") {
-            Some(plain) if uses_types && !qualified && raw.contains(plain) => {
-                let other = Ident::new(&format!("{plain}_"), Span::call_site());
-                Some(quote! { #other })
-            }
+            Some(plain) if uses_types && !qualified && raw.contains(plain) => Some(plain_ident(&format!("{plain}_"))),
             Some(plain) => is_documents(plain).then(|| plain_ident(plain)),
             None => {
                 let (_, new) = own.iter().find(|(old, _)| *old == text)?;
@@ -104,8 +97,7 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
         .filter(|(ident, _)| used.contains(&ident.to_string()));
     let imported = imported.map(|(_, ident)| match ident.to_string().strip_prefix("r#") {
         Some(plain) => {
-            let other = Ident::new(&format!("{plain}_"), Span::call_site());
-            let plain = plain_ident(plain);
+            let (plain, other) = (plain_ident(plain), plain_ident(&format!("{plain}_")));
             quote! { #plain as #other }
         }
         None => quote! { #ident },
@@ -142,36 +134,22 @@ pub(super) fn unraw(tokens: TokenStream) -> TokenStream {
 
 /// Replaces identifiers. The second argument of `replace` is whether the identifier follows `::`.
 fn walk(tokens: TokenStream, replace: &mut impl FnMut(&Ident, bool) -> Option<TokenStream>) -> TokenStream {
-    let mut out = TokenStream::new();
-    let mut colons = 0;
-    for tree in tokens {
-        let qualified = colons == 2;
-        colons = match &tree {
-            TokenTree::Punct(punct) if punct.as_char() == ':' => colons + 1,
-            _ => 0,
-        };
-        match tree {
-            TokenTree::Ident(ident) => match replace(&ident, qualified) {
-                Some(other) => out.extend(other),
-                None => out.extend([TokenTree::Ident(ident)]),
-            },
-            TokenTree::Group(group) => {
-                let mut new = Group::new(group.delimiter(), walk(group.stream(), replace));
-                new.set_span(group.span());
-                out.extend([TokenTree::Group(new)]);
-            }
+    rewritten(tokens, &mut |tree, before, _| {
+        let new = match &tree {
+            TokenTree::Ident(ident) => replace(ident, is_path(before)),
             // serde's attributes refer to functions in strings.
             TokenTree::Literal(literal) if literal.to_string() == "\"Option::is_none\"" => {
                 let full = replace(&Ident::new("Option", Span::call_site()), false);
-                match full {
-                    Some(_) => out.extend(quote! { "::std::option::Option::is_none" }),
-                    None => out.extend([TokenTree::Literal(literal)]),
-                }
+                full.map(|_| quote! { "::std::option::Option::is_none" })
             }
-            other => out.extend([other]),
+            _ => None,
+        };
+        match new {
+            Some(new) => before.extend(new),
+            None => return Some(tree),
         }
-    }
-    out
+        None
+    })
 }
 
 /// Removes the imports of names in `raw`.

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::model::{Api, Operation, Requirement, SecurityKind, SecurityScheme, Versions};
+use crate::model::{Api, Operation, Requirement, SecurityKind, Versions};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let all = api.operations.iter().map(|it| operation(it, api));
@@ -72,14 +72,13 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 
 /// Whether some operations do not exist in all versions.
 fn is_versioned(api: &Api) -> bool {
-    api.operations
-        .iter()
-        .any(|operation| operation.versions != Versions::default())
+    let mut all = api.operations.iter();
+    all.any(|operation| operation.versions != Versions::default())
 }
 
 /// The security schemes, and their types.
 fn schemes(api: &Api) -> TokenStream {
-    let all = api.security_schemes.iter().map(|SecurityScheme { name, kind }| {
+    let all = api.security_schemes.iter().map(|(name, kind)| {
         let kind = match kind {
             SecurityKind::ApiKey { location, name } => quote! { ApiKey { location: #location, name: #name } },
             SecurityKind::Http { scheme } => quote! { Http { scheme: #scheme } },
@@ -141,17 +140,15 @@ fn schemes(api: &Api) -> TokenStream {
 
 fn operation(operation: &Operation, api: &Api) -> TokenStream {
     let Operation { id, method, path, .. } = operation;
-    let query = operation.query_parameters.iter().map(|field| &field.name);
+    let query = operation.parameters[1].iter().map(|field| &field.name);
     let has_body = operation.body.is_some();
     let successes = operation.successes.iter().filter_map(|success| success.status);
     let errors = operation.errors.iter().map(|(status, codes)| {
         let codes = codes.iter().map(|code| &code.ident);
         quote! { (#status, &[#(ErrorCode::#codes),*]) }
     });
-    let extensions = operation
-        .extensions
-        .iter()
-        .map(|(key, value)| quote! { (#key, #value) });
+    let extensions = operation.extensions.iter();
+    let extensions = extensions.map(|(key, value)| quote! { (#key, #value) });
     let text = |version: &Option<String>| match version {
         Some(version) => quote! { Some(#version) },
         None => quote! { None },

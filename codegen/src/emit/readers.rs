@@ -5,8 +5,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
-use super::tokens::deserialize;
-use super::tokens::rust_type;
+use super::tokens::{deserialize, rust_type};
 use crate::literals::integer;
 use crate::model::{
     Alternative, Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Tagging, Type, Union,
@@ -72,10 +71,8 @@ pub(super) fn value(ty: &Type, prefix: &str, helpers: &mut Vec<TokenStream>) -> 
         Type::Map { values, rules } => {
             let (statics, rules) = map_rules(rules);
             if let Type::ExactNumber { max_significant_digits } = &**values {
-                return Some(after(
-                    statics,
-                    quote! { body::exact_number_map(deserializer, #rules, #max_significant_digits) },
-                ));
+                let read = quote! { body::exact_number_map(deserializer, #rules, #max_significant_digits) };
+                return Some(after(statics, read));
             }
             let read = match helper(values, &format!("{prefix}Value"), helpers) {
                 None => quote! { body::map(deserializer, #rules) },
@@ -90,14 +87,8 @@ pub(super) fn value(ty: &Type, prefix: &str, helpers: &mut Vec<TokenStream>) -> 
             let helper = helper(inner, &format!("{prefix}Value"), helpers)?;
             Some(quote! { Option::<#helper>::deserialize(deserializer).map(|value| value.map(|value| value.0)) })
         }
-        Type::Boolean
-        | Type::Null
-        | Type::Never
-        | Type::Bytes
-        | Type::Uuid
-        | Type::Boxed(_)
-        | Type::Named(_)
-        | Type::Any => None,
+        Type::Boolean | Type::Null | Type::Never | Type::Bytes => None,
+        Type::Uuid | Type::Boxed(_) | Type::Named(_) | Type::Any => None,
     }
 }
 
@@ -146,18 +137,12 @@ pub(super) fn helper(ty: &Type, name: &str, helpers: &mut Vec<TokenStream>) -> O
     let expression = value(ty, name, helpers)?;
     let ident = format_ident!("{name}");
     let ty = rust_type(ty);
-    let read = deserialize(
-        &ident,
-        &quote! {
-            let value: Result<#ty, D::Error> = #expression;
-            value.map(#ident)
-        },
-    );
-    helpers.push(quote! {
-        struct #ident(#ty);
-
-        #read
-    });
+    let body = quote! {
+        let value: Result<#ty, D::Error> = #expression;
+        value.map(#ident)
+    };
+    let read = deserialize(&ident, &body);
+    helpers.push(quote! { struct #ident(#ty); #read });
     Some(ident)
 }
 
@@ -174,10 +159,9 @@ pub(super) fn parameter(field: &Field, api: &Api, helpers: &mut Vec<TokenStream>
         ListStyle::Json => text.json(&field.ty, &prefix),
         _ => text.read(&field.ty, &prefix),
     };
-    if field.is_option() {
-        quote! { #read.map(Some) }
-    } else {
-        read
+    match field.is_option() {
+        true => quote! { #read.map(Some) },
+        false => read,
     }
 }
 
@@ -377,14 +361,10 @@ fn count(name: &str, value: Option<usize>) -> Option<TokenStream> {
 
 /// A static with the compiled pattern, and the rule that refers to it.
 fn pattern(name: &str, pattern: Option<&Pattern>) -> (TokenStream, Option<TokenStream>) {
-    match pattern {
-        None => (quote! {}, None),
-        Some(pattern) => {
-            let text = pattern.text();
-            (
-                quote! { static PATTERN: Pattern = Pattern::new(#text); },
-                stated(name, Some(quote! { Some(&PATTERN) })),
-            )
-        }
-    }
+    let Some(pattern) = pattern else {
+        return (quote! {}, None);
+    };
+    let text = pattern.text();
+    let rule = stated(name, Some(quote! { Some(&PATTERN) }));
+    (quote! { static PATTERN: Pattern = Pattern::new(#text); }, rule)
 }

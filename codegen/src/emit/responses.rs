@@ -10,11 +10,8 @@ use crate::naming::derived;
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let all = api.operations.iter().map(response);
-    let has_types = api
-        .operations
-        .iter()
-        .flat_map(|operation| &operation.successes)
-        .any(|success| matches!(success.content, ResponseContent::Json(..)));
+    let mut successes = api.operations.iter().flat_map(|operation| &operation.successes);
+    let has_types = successes.any(|success| matches!(success.content, ResponseContent::Json(..)));
     let types = has_types.then(|| quote! { use super::types::*; });
     quote! {
         use codegen_runtime::response;
@@ -28,16 +25,14 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 }
 
 fn variant(success: &Success) -> Ident {
-    let Some(status) = success.status else {
-        return format_ident!("Whole");
-    };
-    match status {
-        101 => format_ident!("SwitchingProtocols"),
-        200 => format_ident!("Ok"),
-        201 => format_ident!("Created"),
-        202 => format_ident!("Accepted"),
-        204 => format_ident!("NoContent"),
-        other => format_ident!("Status{other}"),
+    match success.status {
+        None => format_ident!("Whole"),
+        Some(101) => format_ident!("SwitchingProtocols"),
+        Some(200) => format_ident!("Ok"),
+        Some(201) => format_ident!("Created"),
+        Some(202) => format_ident!("Accepted"),
+        Some(204) => format_ident!("NoContent"),
+        Some(other) => format_ident!("Status{other}"),
     }
 }
 
@@ -59,10 +54,9 @@ fn response(operation: &Operation) -> TokenStream {
         let headers = success.handlers().into_iter().map(|header| {
             let field = &header.ident;
             let about = docs(&format!("Header `{}`: {}", header.name, header.docs));
-            let ty = if header.required {
-                quote! { String }
-            } else {
-                quote! { Option<String> }
+            let ty = match header.required {
+                true => quote! { String },
+                false => quote! { Option<String> },
             };
             quote! { #about #field: #ty }
         });
@@ -154,10 +148,9 @@ fn result(success: &Success) -> TokenStream {
     let headers = handlers.iter().map(|header| {
         let field = &header.ident;
         let wire = header.name.to_lowercase();
-        if header.required {
-            quote! { (#wire, Some(#field)) }
-        } else {
-            quote! { (#wire, #field) }
+        match header.required {
+            true => quote! { (#wire, Some(#field)) },
+            false => quote! { (#wire, #field) },
         }
     });
     let headers = quote! { &[#(#headers),*] };
@@ -177,10 +170,9 @@ fn result(success: &Success) -> TokenStream {
         ResponseContent::Upgraded | ResponseContent::Whole => quote! { #variant(body) => body.to_result() },
         ResponseContent::Bytes(media_type) => {
             // A response cannot have a media type range as its content type.
-            let media_type = if media_type.contains('*') {
-                "application/octet-stream"
-            } else {
-                media_type.as_str()
+            let media_type = match media_type.as_str() {
+                range if range.contains('*') => "application/octet-stream",
+                one => one,
             };
             quote! { #pattern => response::bytes(#status, Some(#media_type), body, #headers) }
         }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::token_stream::IntoIter;
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use rust_decimal::Decimal;
 
 use crate::error::Problem;
 use crate::model::{Api, Field, OneWay, Operation, Type};
-use crate::naming::USED;
+use crate::naming::used;
 use crate::output::{File, GENERATED};
 
 /// Doc attributes. Code blocks are marked as text, so that rustdoc does not run them.
@@ -17,11 +18,7 @@ pub(super) fn docs(text: &str) -> TokenStream {
     let mut fenced = false;
     for line in text.trim().lines() {
         if line.trim_start().starts_with("```") {
-            lines.push(if fenced {
-                " ```".to_string()
-            } else {
-                " ```text".to_string()
-            });
+            lines.push(if fenced { " ```" } else { " ```text" }.to_string());
             fenced = !fenced;
         } else if fenced {
             lines.push(format!(" {line}"));
@@ -36,18 +33,17 @@ pub(super) fn docs(text: &str) -> TokenStream {
     quote! { #(#[doc = #lines])* }
 }
 
-/// Imports of those types of other crates, and of those of `modules`, that occur in `code`.
+/// Imports of those types of other crates, and of those `modules` of the runtime, that occur in `code`.
 pub(super) fn imports(modules: &[&'static str], code: &TokenStream) -> TokenStream {
     let mut found = BTreeSet::new();
     identifiers(code, &mut found);
-    let is_used = |path: &&str| found.contains(path.rsplit("::").next().unwrap_or_default());
-    let types = USED.iter().map(|(_, path)| *path);
-    let foreign = types.filter(|path| !path.is_empty() && !path.starts_with("::std"));
-    let mut paths: Vec<&str> = foreign.chain(modules.iter().copied()).filter(is_used).collect();
+    let foreign = used().filter(|(module, _)| !module.is_empty() && !module.starts_with("::std"));
+    let all = foreign.chain(modules.iter().map(|name| ("::codegen_runtime", *name)));
+    let all = all.filter(|(_, name)| found.contains(*name));
+    let mut paths: Vec<String> = all.map(|(module, name)| format!("{module}::{name}")).collect();
     paths.sort_unstable();
-    let paths = paths
-        .into_iter()
-        .filter_map(|path| syn::parse_str::<syn::Path>(path.trim_start_matches(':')).ok());
+    let paths = paths.iter().map(|path| path.trim_start_matches(':'));
+    let paths = paths.filter_map(|path| syn::parse_str::<syn::Path>(path).ok());
     quote! { #(use #paths;)* }
 }
 
@@ -61,6 +57,32 @@ pub(super) fn identifiers(code: &TokenStream, found: &mut BTreeSet<String>) {
             TokenTree::Punct(_) | TokenTree::Literal(_) => {}
         }
     }
+}
+
+/// Gets a tree with those before and after it in its group, and returns the tree, or `None` if it has added its replacement
+/// to those before.
+type Change<'c> = dyn FnMut(TokenTree, &mut Vec<TokenTree>, &mut IntoIter) -> Option<TokenTree> + 'c;
+
+/// Rewrites tokens and those in their groups.
+pub(super) fn rewritten(tokens: TokenStream, change: &mut Change<'_>) -> TokenStream {
+    let (mut before, mut after) = (Vec::new(), tokens.into_iter());
+    while let Some(tree) = after.next() {
+        match change(tree, &mut before, &mut after) {
+            Some(TokenTree::Group(group)) => {
+                let mut new = Group::new(group.delimiter(), rewritten(group.stream(), change));
+                new.set_span(group.span());
+                before.push(new.into());
+            }
+            other => before.extend(other),
+        }
+    }
+    before.into_iter().collect()
+}
+
+/// Whether the last two tokens are `::`.
+pub(super) fn is_path(before: &[TokenTree]) -> bool {
+    let is_colon = |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ':');
+    matches!(before, [.., one, other] if is_colon(one) && is_colon(other))
 }
 
 /// The implementation of `Deserialize` with this function body.
@@ -89,7 +111,12 @@ pub(super) fn reading(owner: &Ident, helpers: &[TokenStream], body: &TokenStream
     }
 }
 
-/// The error type of an operation.
+/// The module with the handler of an operation.
+pub(super) fn endpoint(operation: &Operation, root: &TokenStream) -> TokenStream {
+    let (name, tag) = (&operation.ident, operation.tag.iter());
+    quote! { #root::endpoints::#(#tag::)*#name }
+}
+
 pub(super) fn error_type(api: &Api, operation: &Operation) -> TokenStream {
     match api.failure(operation) {
         Some(body) => quote! { Failure<#body, ApiError> },
@@ -102,22 +129,20 @@ pub(super) fn file(name: &str, about: &str, tokens: TokenStream) -> Result<File,
     // Items are formatted one by one, because the syntax tree of a large client takes several times the memory of its
     // text.
     for item in items(tokens) {
-        let parsed = syn::parse2(item).map_err(|error| Problem::Defect {
-            file: name.to_string(),
-            detail: error.to_string(),
-        })?;
-        code += &prettyplease::unparse(&parsed);
+        let defect = |error| Problem::Defect(format!("the generated {name} does not parse: {error}"));
+        code += &prettyplease::unparse(&syn::parse2(item).map_err(defect)?);
     }
-    let allow = if name == "mod.rs" {
-        "#![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, missing_docs, non_camel_case_types)]\n\n"
-    } else {
-        ""
+    let allow = match name {
+        "mod.rs" => {
+            "#![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, missing_docs, non_camel_case_types)]\n\n"
+        }
+        _ => "",
     };
-    let text = format!("//! {about}\n//!\n{GENERATED}\n\n{allow}{code}");
-    Ok(File {
-        name: name.to_string(),
-        text,
-    })
+    let (name, text) = (
+        name.to_string(),
+        format!("//! {about}\n//!\n{GENERATED}\n\n{allow}{code}"),
+    );
+    Ok(File { name, text })
 }
 
 /// The items of a file, in order.
@@ -134,9 +159,8 @@ pub(super) fn items(tokens: TokenStream) -> impl Iterator<Item = TokenStream> {
                 words.push(word.to_string());
             }
             let begins = |word: &str| words.first().is_some_and(|first| first == word);
-            let is_function = words
-                .get(1)
-                .is_some_and(|second| ["fn", "unsafe", "async", "extern"].contains(&second.as_str()));
+            let of_functions = |word: &String| ["fn", "unsafe", "async", "extern"].contains(&word.as_str());
+            let is_function = words.get(1).is_some_and(of_functions);
             let ends = match &tree {
                 TokenTree::Punct(punct) => punct.as_char() == ';',
                 // Braces are part of these items.
@@ -154,7 +178,6 @@ pub(super) fn items(tokens: TokenStream) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-/// The Rust type.
 pub(super) fn rust_type(ty: &Type) -> TokenStream {
     match ty {
         Type::String(_) => quote! { String },

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::tokens::{docs, imports, reading};
 use super::{members, readers, tokens, unions};
 use crate::model::{
-    Api, BodyContent, Field, Form, ListStyle, Operation, Others, Shape, Struct, Type, TypeDefinition, closure,
+    Api, BodyContent, Field, Form, ListStyle, Operation, Others, Shape, Struct, Type, TypeDefinition, Types,
     plausible_ranges as ranges_of,
 };
 use crate::naming::derived;
@@ -18,15 +18,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = needed(api).into_iter().map(|it| definition(it, api));
     let parameters = api.operations.iter().map(|operation| parameters(operation, api));
     let code = quote! { #(#definitions)* #(#parameters)* };
-    let imports = imports(
-        &[
-            "::codegen_runtime::body",
-            "::codegen_runtime::param",
-            "::codegen_runtime::schema",
-            "::codegen_runtime::unions",
-        ],
-        &code,
-    );
+    let imports = imports(&["body", "param", "schema", "unions"], &code);
     quote! { #imports #code }
 }
 
@@ -34,19 +26,10 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 /// `allOf`.
 fn needed(api: &Api) -> Vec<&TypeDefinition> {
     let is_sent = |definition: &&TypeDefinition| definition.in_requests || definition.in_responses;
-    let sent = api
-        .types
-        .iter()
-        .filter(is_sent)
-        .map(|definition| definition.ident.clone());
-    let idents = closure(sent, |ident| {
-        let definition = api.types.iter().find(|definition| definition.ident == *ident);
-        definition.map(TypeDefinition::used).unwrap_or_default()
-    });
-    api.types
-        .iter()
-        .filter(|definition| idents.contains(&definition.ident))
-        .collect()
+    let sent = api.types.iter().filter(is_sent);
+    let idents = Types::of(&api.types).reached(sent.map(|it| it.ident.clone()), TypeDefinition::used);
+    let needed = api.types.iter().filter(|it| idents.contains(&it.ident));
+    needed.collect()
 }
 
 fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
@@ -74,12 +57,8 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     let ident = &definition.ident;
     let derives = directions(definition);
     let (read, write) = (definition.in_requests, definition.in_responses);
-    let others = match &object.others {
-        Others::Kept(field) => Some(&**field),
-        Others::Ignored | Others::Rejected => None,
-    };
     let reject = (read && matches!(object.others, Others::Rejected)).then(|| quote! { #[serde(deny_unknown_fields)] });
-    let (members, readers) = members::tokens(ident, &object.fields, others, members::Use { read, write }, api);
+    let (members, readers) = members::tokens(definition, object, api);
     let remote = read.then(|| quote! { #[serde(remote = "Self")] });
     let read = read.then(|| quote! { codegen_runtime::read_object!(#ident); });
     let write = (read.is_some() && write).then(|| quote! { codegen_runtime::write_object!(#ident); });
@@ -120,10 +99,7 @@ fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
 /// A newtype, whose rules are checked when it is read.
 fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
     let ident = &definition.ident;
-    let attribute = definition
-        .in_responses
-        .then(|| tokens::decimal_attribute(ty, false))
-        .flatten();
+    let attribute = tokens::decimal_attribute(ty, false).filter(|_| definition.in_responses);
     let serialize = definition.in_responses.then(|| quote! { Serialize, });
     let inner = tokens::rust_type(ty);
     let reading = definition.in_requests.then(|| {
@@ -151,16 +127,13 @@ fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
 }
 
 fn json_schema(definition: &TypeDefinition) -> TokenStream {
-    let TypeDefinition {
-        name, ident, schema, ..
-    } = definition;
+    let (ident, schema, refers_to) = (&definition.ident, &definition.schema, &definition.refers_to);
     if !definition.inline {
-        return schema_tokens(ident, name, schema, &definition.refers_to, false);
+        return schema_tokens(ident, &definition.name, schema, refers_to, false);
     }
     // For an unnamed schema, Dropshot uses the type's own name as the title.
-    let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
-    let schema = nullable_reference(schema);
-    schema_tokens(ident, title, &schema, &definition.refers_to, true)
+    let title = schema.get("title").and_then(Value::as_str).unwrap_or(&definition.name);
+    schema_tokens(ident, title, &nullable_reference(schema), refers_to, true)
 }
 
 /// A nullable reference as schemars writes it. Dropshot adds no title to this form.
@@ -176,10 +149,9 @@ fn nullable_reference(schema: &Value) -> Value {
 /// Inline schemas stay inline.
 fn schema_tokens(ident: &Ident, name: &str, schema: &Value, refers_to: &[Ident], inline: bool) -> TokenStream {
     let json = schema.to_string();
-    let generator = if refers_to.is_empty() {
-        quote! { _ }
-    } else {
-        quote! { generator }
+    let generator = match refers_to.is_empty() {
+        true => quote! { _ },
+        false => quote! { generator },
     };
     let referenceable = inline.then(|| {
         quote! {
@@ -210,18 +182,10 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
         let ident = derived(&operation.name, suffix);
         let about = docs(&format!("The {what} parameters of `{}`.", operation.id));
         let (members, readers) = members::parameters(&ident, parameters, api);
-        let schema = schema_tokens(
-            &ident,
-            &ident.to_string(),
-            &parameters_schema(
-                parameters,
-                what == "header",
-                api,
-                operation.pagination.as_ref().filter(|_| what == "query"),
-            ),
-            &referred(parameters, what == "header", api),
-            false,
-        );
+        let pagination = operation.pagination.as_ref().filter(|_| what == "query");
+        let schema = parameters_schema(parameters, what == "header", api, pagination);
+        let refers_to = referred(parameters, what == "header", api);
+        let schema = schema_tokens(&ident, &ident.to_string(), &schema, &refers_to, false);
         quote! {
             #about
             #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -230,7 +194,7 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
             #schema
         }
     });
-    let form = match operation.body.as_ref().map(|body| &body.content) {
+    let form = match operation.content() {
         Some(BodyContent::Form(of)) => Some(form(operation, of, api)),
         _ => None,
     };
@@ -256,12 +220,8 @@ fn form(operation: &Operation, form: &Form, api: &Api) -> TokenStream {
 
 fn referred(parameters: &[Field], is_header: bool, api: &Api) -> Vec<Ident> {
     let mut all = BTreeSet::new();
-    for parameter in parameters
-        .iter()
-        .filter(|parameter| is_described(parameter, is_header, api))
-    {
-        parameter.ty.mentioned(&mut all);
-    }
+    let described = parameters.iter().filter(|it| is_described(it, is_header, api));
+    described.for_each(|parameter| parameter.ty.mentioned(&mut all));
     all.retain(|ident| !api.types.iter().any(|it| it.inline && it.ident == *ident));
     all.into_iter().collect()
 }

@@ -28,11 +28,8 @@ pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream 
     });
     let read = definition.in_requests.then(|| read(definition, union));
     let write = definition.in_responses.then(|| {
-        let arms = union
-            .alternatives
-            .iter()
-            .enumerate()
-            .map(|(index, alternative)| write(ident, union, index as u32, alternative));
+        let arms = (0..).zip(&union.alternatives);
+        let arms = arms.map(|(index, alternative)| write(ident, union, index, alternative));
         quote! {
             impl Serialize for #ident {
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -145,11 +142,8 @@ pub(super) fn joined(definition: &TypeDefinition, parts: &[JoinedPart]) -> Token
     let ident = &definition.ident;
     let names: Vec<_> = parts.iter().map(|part| &part.ident).collect();
     let types: Vec<_> = parts.iter().map(|part| tokens::rust_type(&part.ty)).collect();
-    let others: Vec<_> = parts
-        .iter()
-        .map(|part| &part.others)
-        .map(|all| quote! { &[#(#all),*] })
-        .collect();
+    let others = parts.iter().map(|part| &part.others);
+    let others: Vec<_> = others.map(|all| quote! { &[#(#all),*] }).collect();
     let read = definition.in_requests.then(|| {
         let body = quote! {
             let whole = unions::Whole::of(deserializer)?;
@@ -261,9 +255,8 @@ pub(super) fn enumeration(definition: &TypeDefinition, of: &Enumeration) -> Toke
     });
     let is_text = of.kind == EnumerationKind::Text;
     let serialize = (is_text && definition.in_responses).then(|| quote! { Serialize, });
-    let renames = values
-        .iter()
-        .map(|value| serialize.is_some().then(|| quote! { #[serde(rename = #value)] }));
+    let renames = values.iter().map(|value| quote! { #[serde(rename = #value)] });
+    let renames = renames.map(|rename| serialize.as_ref().map(|_| rename));
     // serde's derived implementation would also accept an object with one member.
     let reader = match is_text {
         true => quote! { one_of },

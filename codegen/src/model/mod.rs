@@ -10,7 +10,7 @@ pub use operation::{
 };
 pub use types::{
     Alternative, Enumeration, EnumerationKind, Field, JoinedPart, ListStyle, OneWay, Others, Shape, Struct, Tagging,
-    TypeDefinition, Union, Variant, close_over, closure,
+    TypeDefinition, Types, Union, Variant, closure,
 };
 pub use values::{IntegerKind, MapRules, PLAUSIBLE_RANGE, StringRules, Type, exact, plausible_ranges};
 
@@ -18,12 +18,9 @@ use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
 
-/// A whole document.
 #[derive(Debug)]
 pub struct Api {
-    /// `info.title`
     pub title: String,
-    /// `info.version`
     pub version: String,
     /// Tags, in document order.
     pub tags: Vec<Tag>,
@@ -33,29 +30,26 @@ pub struct Api {
     pub types: Vec<TypeDefinition>,
     /// Error codes (`x-error-codes`) with their statuses, in order of first use.
     pub error_codes: Vec<ErrorCode>,
-    /// The ways to authenticate.
     pub security_schemes: Vec<SecurityScheme>,
 }
 
-/// A tag.
 #[derive(Debug)]
 pub struct Tag {
-    /// The name.
     pub name: String,
-    /// `description`
     pub description: String,
     /// `externalDocs`: the description and the URL.
     pub external_docs: Option<(Option<String>, String)>,
 }
 
 impl Api {
-    /// The structure of a named type.
-    pub fn shape(&self, ident: &Ident) -> Option<&Shape> {
-        let definition = self.types.iter().find(|definition| definition.ident == *ident);
-        definition.map(|definition| &definition.shape)
+    pub fn definition(&self, ident: &Ident) -> Option<&TypeDefinition> {
+        self.types.iter().find(|definition| definition.ident == *ident)
     }
 
-    /// Whether values of the type are lists.
+    pub fn shape(&self, ident: &Ident) -> Option<&Shape> {
+        self.definition(ident).map(|definition| &definition.shape)
+    }
+
     pub fn is_list(&self, ty: &Type) -> bool {
         self.list_items(ty).is_some()
     }
@@ -82,17 +76,11 @@ impl Api {
     }
 
     fn is_text_within(&self, ty: &Type, with_any_of: bool, seen: &mut BTreeSet<Ident>) -> bool {
-        let Type::Named(ident) = ty else {
-            return !matches!(
-                ty,
-                Type::Null
-                    | Type::Never
-                    | Type::Array { .. }
-                    | Type::Map { .. }
-                    | Type::Nullable(_)
-                    | Type::Boxed(_)
-                    | Type::Any
-            );
+        let ident = match ty {
+            Type::Named(ident) => ident,
+            Type::Null | Type::Never | Type::Any | Type::Nullable(_) | Type::Boxed(_) => return false,
+            Type::Array { .. } | Type::Map { .. } => return false,
+            _ => return true,
         };
         // A type that was visited before is checked there.
         if !seen.insert(ident.clone()) {
@@ -198,7 +186,6 @@ pub enum ErrorMember {
     Message,
     /// The code for programs.
     Code,
-    /// The HTTP status.
     Status,
     /// The ID of the request.
     RequestId,

@@ -4,8 +4,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 
 use super::types::Field;
+use crate::naming::OPERATION_TYPES;
 
-/// One operation.
 #[derive(Debug)]
 pub struct Operation {
     /// The `operationId`, or a name derived from method and path.
@@ -21,29 +21,17 @@ pub struct Operation {
     pub ident: Ident,
     /// GET, PUT, POST, DELETE, PATCH, HEAD or OPTIONS.
     pub method: String,
-    /// The path template.
     pub path: String,
     /// The first tag, which is the name of the endpoint's module; `None` for the root module.
     pub tag: Option<Ident>,
-    /// All tags.
     pub tags: Vec<String>,
     /// `summary` and `description`.
     pub docs: String,
-    /// `deprecated`
     pub deprecated: bool,
-    /// Path parameters.
-    pub path_parameters: Vec<Field>,
-    /// Query parameters.
-    pub query_parameters: Vec<Field>,
-    /// Header parameters.
-    pub header_parameters: Vec<Field>,
-    /// Parameters in cookies.
-    pub cookie_parameters: Vec<Field>,
-    /// The request body.
+    /// The parameters in path, query, headers and cookies.
+    pub parameters: [Vec<Field>; 4],
     pub body: Option<RequestBody>,
-    /// Whether it opens a websocket.
     pub websocket: bool,
-    /// `x-dropshot-pagination`
     pub pagination: Option<Value>,
     /// Success responses, in document order; never empty.
     pub successes: Vec<Success>,
@@ -56,30 +44,38 @@ pub struct Operation {
     pub security: Vec<Vec<Requirement>>,
     /// `x-` members with string values, which are passed on to the server.
     pub extensions: Vec<(String, String)>,
-    /// The JSON pointer of the operation, for errors.
     pub pointer: String,
 }
 
 impl Operation {
     /// The parameters by location, each with the name of the handler's argument and the suffix of its type.
     pub fn groups(&self) -> impl Iterator<Item = (&[Field], &'static str, &'static str)> {
-        let all = [
-            (self.path_parameters.as_slice(), "path", "Path"),
-            (self.query_parameters.as_slice(), "query", "Query"),
-            (self.header_parameters.as_slice(), "headers", "Headers"),
-            (self.cookie_parameters.as_slice(), "cookies", "Cookies"),
-        ];
-        all.into_iter().filter(|(fields, ..)| !fields.is_empty())
+        let names = ["path", "query", "headers", "cookies"].into_iter().zip(OPERATION_TYPES);
+        let all = self
+            .parameters
+            .iter()
+            .zip(names)
+            .filter(|(fields, _)| !fields.is_empty());
+        all.map(|(fields, (name, suffix))| (fields.as_slice(), name, suffix))
     }
 
-    /// The parameters.
-    pub fn parameters(&self) -> impl Iterator<Item = &Field> {
-        self.groups().flat_map(|(fields, ..)| fields)
+    /// The parameters, and the members of the form.
+    pub fn inputs(&self) -> impl Iterator<Item = &Field> {
+        self.parameters.iter().flatten().chain(self.form())
+    }
+
+    pub fn content(&self) -> Option<&BodyContent> {
+        self.body.as_ref().map(|body| &body.content)
+    }
+
+    /// Whether the handler also receives the exact bytes of the body.
+    pub fn has_raw_body(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| body.raw)
     }
 
     /// The members of the form, if the body is one.
     pub fn form(&self) -> &[Field] {
-        match self.body.as_ref().map(|body| &body.content) {
+        match self.content() {
             Some(BodyContent::Form(form)) => &form.fields,
             _ => &[],
         }
@@ -95,10 +91,8 @@ pub struct Versions {
     pub until: Option<String>,
 }
 
-/// A request body.
 #[derive(Debug)]
 pub struct RequestBody {
-    /// The content.
     pub content: BodyContent,
     /// `x-raw-body`: the handler also receives the exact bytes.
     pub raw: bool,
@@ -108,14 +102,12 @@ pub struct RequestBody {
     pub optional: bool,
 }
 
-/// The content of a request body.
 #[derive(Debug)]
 pub enum BodyContent {
     /// JSON of a named type.
     Json(Ident),
     /// A form (`application/x-www-form-urlencoded`).
     Form(Form),
-    /// Raw bytes.
     Bytes,
     /// Parts (`multipart/form-data`), which the handler reads.
     Multipart,
@@ -124,11 +116,9 @@ pub enum BodyContent {
 /// A form, whose members are read like parameters.
 #[derive(Debug)]
 pub struct Form {
-    /// The members.
     pub fields: Vec<Field>,
     /// Whether unknown members are rejected.
     pub closed: bool,
-    /// The name of its schema.
     pub name: String,
     /// Whether the schema is declared inline in the operation.
     pub inline: bool,
@@ -138,16 +128,12 @@ pub struct Form {
     pub refers_to: Vec<Ident>,
 }
 
-/// A success response.
 #[derive(Debug)]
 pub struct Success {
     /// The HTTP status; `None` if the handler chooses it (`default`).
     pub status: Option<u16>,
-    /// `description`
     pub description: String,
-    /// The content.
     pub content: ResponseContent,
-    /// The headers.
     pub headers: Vec<ResponseHeader>,
 }
 
@@ -158,16 +144,12 @@ impl Success {
     }
 }
 
-/// A header of a response.
 #[derive(Debug)]
 pub struct ResponseHeader {
     /// The name on the wire.
     pub name: String,
-    /// The Rust name.
     pub ident: Ident,
-    /// `description`
     pub docs: String,
-    /// `required`
     pub required: bool,
     /// The schema, for embedding in generated code.
     pub schema: Value,
@@ -175,63 +157,45 @@ pub struct ResponseHeader {
     pub is_supplied: bool,
 }
 
-/// The content of a success response.
 #[derive(Debug)]
 pub enum ResponseContent {
-    /// Nothing.
     Empty,
     /// JSON of a named type, with this media type.
     Json(Ident, String),
     /// Bytes with this media type.
     Bytes(String),
-    /// A websocket.
     Upgraded,
     /// A complete response, which the handler builds.
     Whole,
 }
 
-/// An error code and its status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorCode {
     /// The code on the wire.
     pub code: String,
     /// The Rust name of its variant.
     pub ident: Ident,
-    /// The HTTP status.
     pub status: u16,
     /// The JSON pointer of its first use, for errors.
     pub pointer: String,
 }
 
-/// A way to authenticate.
-#[derive(Debug)]
-pub struct SecurityScheme {
-    /// The name that operations refer to.
-    pub name: String,
-    /// Its kind.
-    pub kind: SecurityKind,
-}
+/// A way to authenticate, with the name that operations refer to.
+pub type SecurityScheme = (String, SecurityKind);
 
-/// The kind of a security scheme.
 #[derive(Debug)]
 pub enum SecurityKind {
     /// A secret in a header, the query or a cookie.
     ApiKey {
-        /// `header`, `query` or `cookie`.
         location: String,
-        /// The header's or parameter's name.
         name: String,
     },
-    /// An `Authorization` header.
+    /// An `Authorization` header with a scheme such as `bearer`.
     Http {
-        /// `basic`, `bearer` or another scheme.
         scheme: String,
     },
-    /// OAuth 2.
     OAuth2,
-    /// OpenID Connect.
     OpenIdConnect {
-        /// The discovery URL.
         url: String,
     },
     /// A client certificate.
@@ -241,8 +205,6 @@ pub enum SecurityKind {
 /// A scheme that a caller must satisfy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
-    /// The scheme's name.
     pub scheme: String,
-    /// The scopes that the caller must have.
     pub scopes: Vec<String>,
 }

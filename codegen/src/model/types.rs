@@ -7,16 +7,12 @@ use serde_json::Value;
 
 use super::values::{IntegerKind, Type};
 
-/// A named type.
 #[derive(Debug)]
 pub struct TypeDefinition {
     /// The name in the document.
     pub name: String,
-    /// The Rust name.
     pub ident: Ident,
-    /// `description`
     pub docs: String,
-    /// The structure.
     pub shape: Shape,
     /// The schema for embedding in generated code, in schemars' dialect of JSON Schema.
     pub schema: Value,
@@ -28,21 +24,30 @@ pub struct TypeDefinition {
     pub in_responses: bool,
     /// Whether the schema is declared inline in another schema, from which its name is derived.
     pub inline: bool,
-    /// The JSON pointer, for errors.
     pub pointer: String,
 }
 
 impl TypeDefinition {
+    /// The type of an inline schema, which nothing uses yet.
+    pub fn new(name: &str, ident: Ident, shape: Shape, pointer: &str) -> Self {
+        TypeDefinition {
+            name: name.into(),
+            ident,
+            docs: String::new(),
+            shape,
+            schema: Value::Null,
+            refers_to: Vec::new(),
+            in_requests: false,
+            in_responses: false,
+            inline: true,
+            pointer: pointer.into(),
+        }
+    }
+
     /// The types of its members or alternatives, or of the wrapped value.
     pub fn types(&self) -> Box<dyn Iterator<Item = &Type> + '_> {
         match &self.shape {
-            Shape::Struct(object) => {
-                let others = match &object.others {
-                    Others::Kept(field) => Some(&**field),
-                    Others::Ignored | Others::Rejected => None,
-                };
-                Box::new(object.fields.iter().chain(others).map(|field| &field.ty))
-            }
+            Shape::Struct(object) => Box::new(object.fields.iter().chain(object.kept()).map(|field| &field.ty)),
             Shape::Union(union) => Box::new(union.alternatives.iter().filter_map(|it| it.content.as_ref())),
             Shape::Checked(alternatives) => Box::new(alternatives.iter().filter_map(|it| it.content.as_ref())),
             Shape::Joined(parts) => Box::new(parts.iter().map(|part| &part.ty)),
@@ -51,34 +56,34 @@ impl TypeDefinition {
         }
     }
 
-    /// Collects the named types that it uses.
-    pub fn mentioned(&self, found: &mut BTreeSet<Ident>) {
-        self.types().for_each(|ty| ty.mentioned(found));
+    /// The named types that it uses.
+    pub fn mentioned(&self) -> BTreeSet<Ident> {
+        let mut found = BTreeSet::new();
+        self.types().for_each(|ty| ty.mentioned(&mut found));
+        found
     }
 
     /// The named types that it or its schema uses.
-    pub fn used(&self) -> Vec<Ident> {
-        let mut used = BTreeSet::from_iter(self.refers_to.iter().cloned());
-        self.mentioned(&mut used);
-        used.into_iter().collect()
+    pub fn used(&self) -> BTreeSet<Ident> {
+        let mut used = self.mentioned();
+        used.extend(self.refers_to.iter().cloned());
+        used
     }
 
     /// The named types whose values are stored inline in a value of this type, not behind a box, an array or a map.
-    pub fn held(&self) -> impl Iterator<Item = &Ident> {
+    pub fn held(&self) -> BTreeSet<Ident> {
         // A checked value is stored as JSON.
         let is_held = !matches!(self.shape, Shape::Checked(_));
-        self.types().filter(move |_| is_held).filter_map(Type::held)
+        let held = self.types().filter(|_| is_held).filter_map(Type::held);
+        held.cloned().collect()
     }
 }
 
-/// The structure of a named type.
 #[derive(Debug)]
 pub enum Shape {
-    /// An object with declared members.
     Struct(Struct),
     /// An enumeration of strings, numbers or booleans.
     Enum(Enumeration),
-    /// A union of several alternatives.
     Union(Union),
     /// A value that matches at least one of these and is kept as JSON, because one alternative may declare members that
     /// another does not.
@@ -94,22 +99,27 @@ pub enum Shape {
 pub struct JoinedPart {
     /// The Rust name of its field.
     pub ident: Ident,
-    /// The type.
     pub ty: Type,
     /// The members of the object that belong to other parts.
     pub others: Vec<String>,
 }
 
-/// An object with declared members.
 #[derive(Debug)]
 pub struct Struct {
-    /// The members.
     pub fields: Vec<Field>,
-    /// The handling of undeclared members.
     pub others: Others,
 }
 
-/// The handling of undeclared members.
+impl Struct {
+    /// The field that keeps undeclared members.
+    pub fn kept(&self) -> Option<&Field> {
+        match &self.others {
+            Others::Kept(field) => Some(field),
+            Others::Ignored | Others::Rejected => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub enum Others {
     /// Ignored (no `additionalProperties`).
@@ -121,7 +131,7 @@ pub enum Others {
 }
 
 /// The values of `from`, and all others to which `next` leads from them.
-pub fn closure<T: Ord + Clone>(from: impl IntoIterator<Item = T>, next: impl Fn(&T) -> Vec<T>) -> BTreeSet<T> {
+pub fn closure<T: Ord + Clone>(from: impl IntoIterator<Item = T>, next: impl Fn(&T) -> BTreeSet<T>) -> BTreeSet<T> {
     let mut reached = BTreeSet::new();
     let mut open: Vec<T> = from.into_iter().collect();
     while let Some(one) = open.pop() {
@@ -132,17 +142,24 @@ pub fn closure<T: Ord + Clone>(from: impl IntoIterator<Item = T>, next: impl Fn(
     reached
 }
 
-/// Adds the types that the types in `reached` use, transitively.
-pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
-    let by_name: BTreeMap<&Ident, &TypeDefinition> = types.iter().map(|it| (&it.ident, it)).collect();
-    *reached = closure(std::mem::take(reached), |ident| {
-        let mut mentioned = BTreeSet::new();
-        by_name
-            .get(ident)
-            .iter()
-            .for_each(|definition| definition.mentioned(&mut mentioned));
-        mentioned.into_iter().collect()
-    });
+pub struct Types<'a>(BTreeMap<String, &'a TypeDefinition>);
+
+impl<'a> Types<'a> {
+    /// Collects types, of which the last of a name counts.
+    pub fn of(types: impl IntoIterator<Item = &'a TypeDefinition>) -> Self {
+        let types = types.into_iter().map(|it| (it.ident.to_string(), it));
+        Types(types.collect())
+    }
+
+    /// The types of `from`, and all others to which `next` leads from them.
+    pub fn reached(
+        &self,
+        from: impl IntoIterator<Item = Ident>,
+        next: impl Fn(&TypeDefinition) -> BTreeSet<Ident>,
+    ) -> BTreeSet<Ident> {
+        let known = |ident: &Ident| self.0.get(&ident.to_string()).copied();
+        closure(from, |ident| known(ident).map(&next).unwrap_or_default())
+    }
 }
 
 /// A member of an object, or a parameter.
@@ -150,29 +167,21 @@ pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
 pub struct Field {
     /// The name on the wire.
     pub name: String,
-    /// The Rust name.
     pub ident: Ident,
-    /// `description`
     pub docs: String,
     /// The type, without optionality.
     pub ty: Type,
-    /// Whether it is listed in `required`.
     pub required: bool,
-    /// `nullable`
     pub nullable: bool,
-    /// `default`
     pub default: Option<Value>,
-    /// `deprecated`
     pub deprecated: bool,
     /// How a parameter encodes a list, or another value that is not text.
     pub list: Option<ListStyle>,
-    /// `readOnly` or `writeOnly`
     pub one_way: Option<OneWay>,
     /// Whether its type is also used in the direction in which the member is not.
     pub two_way_type: bool,
     /// The member's schema, as in the document.
     pub schema: Value,
-    /// The JSON pointer, for errors.
     pub pointer: String,
 }
 
@@ -216,13 +225,11 @@ impl Field {
         }
     }
 
-    /// Whether the Rust field is an `Option`.
     pub fn is_option(&self) -> bool {
         let is_absent = self.one_way.is_some() && self.two_way_type && self.default.is_none();
         self.nullable || is_absent || (!self.required && self.default.is_none())
     }
 
-    /// Whether requests may omit the member.
     pub fn is_optional_in_requests(&self) -> bool {
         !self.required || self.one_way == Some(OneWay::Responses)
     }
@@ -231,20 +238,14 @@ impl Field {
 /// A closed set of values.
 #[derive(Debug)]
 pub struct Enumeration {
-    /// The type of the values.
     pub kind: EnumerationKind,
-    /// The values.
     pub variants: Vec<Variant>,
 }
 
-/// The type of an enumeration's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnumerationKind {
-    /// Strings.
     Text,
-    /// Integers.
     Integer(IntegerKind),
-    /// Floating-point numbers.
     Number,
     /// A single boolean.
     Boolean,
@@ -263,23 +264,17 @@ impl EnumerationKind {
     }
 }
 
-/// A value of an enumeration.
 #[derive(Debug)]
 pub struct Variant {
     /// The value on the wire, or the text of a number or boolean.
     pub value: String,
-    /// The Rust name.
     pub ident: Ident,
-    /// The description.
     pub docs: String,
 }
 
-/// A union of several alternatives.
 #[derive(Debug)]
 pub struct Union {
-    /// How the alternatives are distinguished.
     pub tagging: Tagging,
-    /// The alternatives.
     pub alternatives: Vec<Alternative>,
 }
 
@@ -298,12 +293,10 @@ pub enum Tagging {
     },
 }
 
-/// One alternative of a union.
 #[derive(Debug)]
 pub struct Alternative {
     /// The Rust name of the variant.
     pub ident: Ident,
-    /// The description.
     pub docs: String,
     /// The type of its content; `None` if the alternative is only a name.
     pub content: Option<Type>,
@@ -314,6 +307,17 @@ pub struct Alternative {
 }
 
 impl Alternative {
+    /// An alternative with one name.
+    pub fn new(ident: Ident, name: String, content: Option<Type>) -> Self {
+        Alternative {
+            ident,
+            docs: String::new(),
+            content,
+            tag_field: None,
+            values: vec![name],
+        }
+    }
+
     /// The name on the wire or in messages.
     pub fn name(&self) -> &str {
         self.values.first().map_or("", String::as_str)

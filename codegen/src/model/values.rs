@@ -7,18 +7,16 @@ use proc_macro2::Ident;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-/// The rules of a string.
+use crate::node::members;
+
 pub type StringRules = codegen_runtime::StringRules<Pattern>;
 
-/// The rules of a map.
 pub type MapRules = codegen_runtime::MapRules<Pattern>;
 
 /// The Rust type of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntegerKind {
-    /// Whether it has negative values.
     pub signed: bool,
-    /// The number of bits.
     pub bits: u32,
 }
 
@@ -40,12 +38,10 @@ impl IntegerKind {
         }
     }
 
-    /// The Rust name.
     pub fn name(self) -> String {
         format!("{}{}", if self.signed { 'i' } else { 'u' }, self.bits)
     }
 
-    /// The minimum and maximum value.
     pub fn range(self) -> (i128, i128) {
         // JSON numbers in documents are far below the actual maximum of `u128`.
         let high = i128::MAX >> (128 - self.bits - u32::from(!self.signed && self.bits < 128));
@@ -53,14 +49,11 @@ impl IntegerKind {
     }
 }
 
-/// The type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
-    /// A string.
     String(StringRules),
     /// A decimal number in a string (`format: decimal`).
     Decimal {
-        /// `x-decimal-places`
         places: u32,
     },
     /// A date and time in RFC 3339 (`format: date-time`).
@@ -69,49 +62,36 @@ pub enum Type {
     Date,
     /// Bytes in Base64 (`format: byte`).
     Bytes,
-    /// `format: uuid`
     Uuid,
-    /// `true` or `false`
     Boolean,
     /// `null` (`enum: [null]`).
     Null,
     /// A type without values (`not: {}`).
     Never,
-    /// An integer.
     Integer {
-        /// The Rust type.
         kind: IntegerKind,
-        /// The rules.
         rules: NumberRules<i128>,
     },
-    /// A floating-point number.
     Number(NumberRules<f64>),
     /// A number whose decimal text is preserved (`type: number, format: decimal`).
     ExactNumber {
         /// `x-max-significant-digits`; 28 by default.
         max_significant_digits: u32,
     },
-    /// An array.
     Array {
-        /// The type of the items.
         items: Box<Type>,
-        /// The rules.
         rules: ArrayRules,
     },
     /// An object with arbitrary member names.
     Map {
-        /// The type of the values.
         values: Box<Type>,
-        /// The rules.
         rules: MapRules,
     },
     /// An item or map value that may be null.
     Nullable(Box<Type>),
     /// A boxed value, for types that contain themselves.
     Boxed(Box<Type>),
-    /// A named type.
     Named(Ident),
-    /// Any JSON value.
     Any,
 }
 
@@ -145,22 +125,16 @@ pub const PLAUSIBLE_RANGE: &str = "x-plausible-range";
 
 /// The ranges of a map's schema that has been checked: name, minimum and maximum.
 pub fn plausible_ranges(schema: &Value) -> Vec<(&str, Decimal, Decimal)> {
-    let all = schema
-        .get(PLAUSIBLE_RANGE)
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    all.filter_map(|(name, range)| {
-        let bound = |key: &str| exact(range.get(key)?);
-        Some((name.as_str(), bound("minimum")?, bound("maximum")?))
-    })
-    .collect()
+    members(schema.get(PLAUSIBLE_RANGE))
+        .filter_map(|(name, range)| {
+            let bound = |key: &str| exact(range.get(key)?);
+            Some((name.as_str(), bound("minimum")?, bound("maximum")?))
+        })
+        .collect()
 }
 
 /// The exact value of a number in the document.
 pub fn exact(value: &Value) -> Option<Decimal> {
     let Value::Number(number) = value else { return None };
-    ExactNumber::parse(&number.to_string(), 28)
-        .ok()
-        .map(|number| number.value)
+    Some(ExactNumber::parse(&number.to_string(), 28).ok()?.value)
 }

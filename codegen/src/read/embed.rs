@@ -1,7 +1,7 @@
 //! The document's schemas, as embedded in generated types.
 
 use proc_macro2::Ident;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::names::named;
 use crate::error::Problem;
@@ -9,42 +9,41 @@ use crate::node::Node;
 
 /// Converts a schema to the dialect of schemars 0.8 (JSON Schema draft 7), in which exclusive bounds are numbers.
 pub fn embedded(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    embed(&mut schema);
+    schema
+}
+
+fn embed(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            let mut out = Map::new();
-            for (key, value) in members {
-                match key.as_str() {
-                    "example" | "default" | "enum" => out.insert(key.clone(), value.clone()),
+            for (key, value) in members.iter_mut() {
+                match (key.as_str(), value) {
+                    ("example" | "default" | "enum", _) => {}
                     // These keys are member names, even if they look like keywords.
-                    "properties" => out.insert(key.clone(), each(value)),
-                    _ => out.insert(key.clone(), embedded(value)),
-                };
+                    ("properties", Value::Object(properties)) => properties.values_mut().for_each(embed),
+                    (_, value) => embed(value),
+                }
             }
             for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-                match out.get(exclusive) {
+                match members.get(exclusive) {
                     Some(Value::Bool(true)) => {
-                        if let Some(value) = out.remove(bound) {
-                            out.insert(exclusive.into(), value);
+                        if let Some(value) = members.remove(bound) {
+                            members.insert(exclusive.into(), value);
                         }
                     }
-                    Some(Value::Bool(false)) => {
-                        out.remove(exclusive);
-                    }
+                    Some(Value::Bool(false)) => drop(members.remove(exclusive)),
                     _ => {}
                 }
             }
-            Value::Object(out)
         }
-        Value::Array(items) => Value::Array(items.iter().map(embedded).collect()),
-        other => other.clone(),
+        Value::Array(items) => items.iter_mut().for_each(embed),
+        _ => {}
     }
 }
 
 /// Inlines all references of a schema, for places where the referenced schemas are not embedded. `around` has the
 /// pointers of the schemas that contain it.
-///
-/// # Errors
-/// If a reference is cyclic or points to nothing.
 pub fn alone(node: &Node<'_>, around: &[&str]) -> Result<Value, Problem> {
     let node = &node.resolved()?;
     if around.contains(&node.pointer()) {
@@ -60,49 +59,33 @@ pub fn alone(node: &Node<'_>, around: &[&str]) -> Result<Value, Problem> {
     Ok(whole)
 }
 
-fn each(properties: &Value) -> Value {
-    match properties {
-        Value::Object(members) => members
-            .iter()
-            .map(|(key, value)| (key.clone(), embedded(value)))
-            .collect::<Map<_, _>>()
-            .into(),
-        other => other.clone(),
+/// Collects the named types that the schema at `node` refers to, each once.
+pub fn references(node: &Node<'_>, found: &mut Vec<Ident>) -> Result<(), Problem> {
+    let mut all = Vec::new();
+    collect(node.value(), &mut all);
+    for reference in all {
+        let ident = named(reference, node)?;
+        if !found.contains(&ident) {
+            found.push(ident);
+        }
     }
+    Ok(())
 }
 
-/// Collects the named types that the schema at `node` refers to, each once.
-///
-/// # Errors
-/// If a reference does not name a schema.
-pub fn references(node: &Node<'_>, found: &mut Vec<Ident>) -> Result<(), Problem> {
-    match node.value() {
-        Value::Object(_) => {
-            for (key, place) in node.members()? {
-                match key {
-                    "$ref" if place.value().is_string() => {
-                        let ident = named(place.text()?, &place)?;
-                        if !found.contains(&ident) {
-                            found.push(ident);
-                        }
-                    }
-                    "properties" => {
-                        for (_, property) in place.members()? {
-                            references(&property, found)?;
-                        }
-                    }
+fn collect<'v>(schema: &'v Value, found: &mut Vec<&'v str>) {
+    match schema {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match (key.as_str(), value) {
+                    ("$ref", Value::String(reference)) => found.push(reference),
+                    ("properties", Value::Object(all)) => all.values().for_each(|it| collect(it, found)),
                     // Their values are data, or names of schemas that are referenced elsewhere.
-                    "example" | "default" | "enum" | "discriminator" => {}
-                    _ => references(&place, found)?,
+                    ("example" | "default" | "enum" | "discriminator", _) => {}
+                    _ => collect(value, found),
                 }
             }
         }
-        Value::Array(_) => {
-            for item in node.items()? {
-                references(&item, found)?;
-            }
-        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
         _ => {}
     }
-    Ok(())
 }

@@ -9,26 +9,23 @@ use crate::model::{Enumeration, EnumerationKind, IntegerKind, Variant};
 use crate::node::Node;
 
 /// Reads the values in `enum`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
     allow(node, &["type", "enum", "format"])?;
-    let kind = match node.text_of("type")? {
+    let ty = node.text_of("type")?;
+    let kind = match ty {
         Some("string") => EnumerationKind::Text,
         Some("integer") => EnumerationKind::Integer(IntegerKind::of_format(node.text_of("format")?)),
         Some("number") => EnumerationKind::Number,
         Some("boolean") => EnumerationKind::Boolean,
-        _ => {
-            return Err(node.reject("an enumeration must have `type: string`, `integer`, `number` or `boolean`"));
-        }
+        _ => return Err(node.reject("an enumeration must have `type: string`, `integer`, `number` or `boolean`")),
     };
     let mut variants = Vec::new();
     for item in node.need("enum")?.items()? {
         if item.value().is_null() && node.flag("nullable")? {
             continue;
         }
-        let wrong = || item.reject(format!("must be a value of the enumeration's type `{}`", type_of(kind)));
+        let ty = ty.unwrap_or_default();
+        let wrong = || item.reject(format!("must be a value of the enumeration's type `{ty}`"));
         let value = kind.text(item.value()).ok_or_else(wrong)?;
         variants.push(Variant {
             ident: named(&spelled(&value, kind), &variants, &item),
@@ -37,15 +34,6 @@ pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
         });
     }
     of(kind, variants, node)
-}
-
-fn type_of(kind: EnumerationKind) -> &'static str {
-    match kind {
-        EnumerationKind::Text => "string",
-        EnumerationKind::Integer(_) => "integer",
-        EnumerationKind::Number => "number",
-        EnumerationKind::Boolean => "boolean",
-    }
 }
 
 /// The text that a value's Rust name is derived from. The signs of numbers are spelled out.
@@ -77,9 +65,6 @@ fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<
 
 /// The values of an enumeration whose values have descriptions: a `oneOf` of enumerations. `None` if the schema has
 /// another form.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn documented(node: &Node<'_>) -> Result<Option<Enumeration>, Problem> {
     let Some(list) = node.get("oneOf") else { return Ok(None) };
     let mut all: Vec<Variant> = Vec::new();

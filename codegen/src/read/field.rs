@@ -12,9 +12,6 @@ use crate::model::{Field, OneWay, PLAUSIBLE_RANGE, exact};
 use crate::node::Node;
 
 /// Reads a member of an object, or a parameter, whose schema is at `node`. `owner` is the type that it belongs to.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn field(
     name: &str,
     docs: String,
@@ -26,19 +23,15 @@ pub fn field(
     let default = resolved_member(node, "default")?.map(|default| default.value().clone());
     let proposed = format!("{owner}{}", name.to_upper_camel_case());
     Ok(Field {
-        name: name.to_string(),
-        ident: names::field_name(name, node),
         docs,
         ty: ty(node, &proposed, derived)?,
         required,
         nullable: node.flag("nullable")? || may_be_null(node)?,
         default,
-        list: None,
         deprecated: node.flag("deprecated")?,
         one_way: one_way(node)?,
-        two_way_type: false,
         schema: embedded(node.value()),
-        pointer: node.pointer().to_string(),
+        ..Field::any(name, names::field_name(name, node), node.pointer())
     })
 }
 
@@ -80,36 +73,29 @@ pub(super) fn may_be_null(node: &Node<'_>) -> Result<bool, Problem> {
 }
 
 /// Rejects ranges that are incomplete, empty, or for names that cannot occur.
-///
-/// # Errors
-/// The place of the first such range.
 pub fn plausible_range(node: &Node<'_>, key_pattern: Option<&Pattern>, values_are_exact: bool) -> Result<(), Problem> {
     let Some(ranges) = node.get(PLAUSIBLE_RANGE) else {
         return Ok(());
     };
     if !values_are_exact {
-        return Err(ranges.reject(
-            "`x-plausible-range` must be on a map of numbers with `format: decimal`; remove it or \
-                                  add the format",
-        ));
+        let reason =
+            "`x-plausible-range` must be on a map of numbers with `format: decimal`; remove it or add the format";
+        return Err(ranges.reject(reason));
     }
     for (name, range) in ranges.members()? {
         if key_pattern.is_some_and(|pattern| !pattern.is_match(name)) {
-            return Err(range.reject(format!(
-                "`{name}` does not match the `x-key-pattern` of this map; remove it"
-            )));
+            let reason = format!("`{name}` does not match the `x-key-pattern` of this map; remove it");
+            return Err(range.reject(reason));
         }
         for (key, place) in range.members()? {
             if !["minimum", "maximum"].contains(&key) {
-                return Err(place.reject(format!(
-                    "`{key}` is not supported here; a range has `minimum` and `maximum`"
-                )));
+                let reason = format!("`{key}` is not supported here; a range has `minimum` and `maximum`");
+                return Err(place.reject(reason));
             }
         }
         let bound = |key: &str| {
-            let place = range
-                .get(key)
-                .ok_or_else(|| range.reject("a range must have both `minimum` and `maximum`"))?;
+            let missing = || range.reject("a range must have both `minimum` and `maximum`");
+            let place = range.get(key).ok_or_else(missing)?;
             exact(place.value()).ok_or_else(|| place.reject("must be a number"))
         };
         if bound("minimum")? > bound("maximum")? {

@@ -11,9 +11,6 @@ use crate::node::Node;
 const PARTLY: [&str; 2] = ["object", "array"];
 
 /// Whether an object or array could match two of the schemas.
-///
-/// # Errors
-/// If a reference points to nothing.
 pub fn overlap(schemas: &[Node<'_>]) -> Result<bool, Problem> {
     let mut before = BTreeSet::new();
     for schema in schemas {

@@ -21,73 +21,51 @@ use serde_json::Value;
 use crate::error::Problem;
 use crate::literals;
 use crate::model::{
-    Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
-    close_over, closure,
+    Api, BodyContent, ErrorCode, OneWay, Operation, ResponseContent, Shape, Tag, Type, TypeDefinition, Types, closure,
 };
-use crate::naming::{Renamed, SharedNames};
+use crate::naming::{Renamed, Shared, SharedNames};
 use crate::node::{METHODS, Node};
 
 pub use object::is_weaker;
 pub use operation::PARAMETER;
+pub use union::target_of_mapping;
 
-/// A part of a document that can be read on its own.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Part {
-    /// A component schema, by its name.
-    Schema(String),
-    /// A member of a path item, usually an operation.
-    PathMember {
-        /// The path.
-        path: String,
-        /// The member's name, usually a method.
-        member: String,
-    },
-}
+/// A part of a document that can be read on its own: a component schema, or a member of the path item of a path.
+pub type Part = (Option<String>, String);
 
 /// The parts of a document. Malformed parts are left out; reading the whole document reports them.
 pub fn parts(document: &Value) -> Vec<Part> {
     let root = Node::root(document);
     let names = |node: Option<Node<'_>>| -> Vec<String> {
-        let members = node.and_then(|node| node.object().ok());
-        members
-            .into_iter()
-            .flat_map(|members| members.keys().cloned())
-            .collect()
+        let members = node.and_then(|node| node.object().ok()).into_iter();
+        members.flat_map(|members| members.keys().cloned()).collect()
     };
-    let schemas = root.get("components").and_then(|components| components.get("schemas"));
-    let mut all: Vec<Part> = names(schemas).into_iter().map(Part::Schema).collect();
-    let paths = root.get("paths");
-    for path in names(paths.clone()) {
-        let item = paths.as_ref().and_then(|paths| paths.get(&path));
-        let item = item.and_then(|item| item.resolved().ok());
-        all.extend(names(item).into_iter().map(|member| Part::PathMember {
-            path: path.clone(),
-            member,
-        }));
+    let schemas = names(root.below(&SCHEMAS)).into_iter();
+    let mut all: Vec<Part> = schemas.map(|name| (None, name)).collect();
+    for path in names(root.get("paths")) {
+        let item = root.below(&["paths", &path]).and_then(|item| item.resolved().ok());
+        all.extend(names(item).into_iter().map(|member| (Some(path.clone()), member)));
     }
     all
 }
 
+/// The keys around the component schemas.
+const SCHEMAS: [&str; 2] = ["components", "schemas"];
+
 /// Reads one part. All parts of a document share `names`.
-///
-/// # Errors
-/// The first thing in the part that is not supported.
-pub fn part(document: &Value, part: &Part, names: &SharedNames) -> Result<(), Problem> {
+pub fn part(document: &Value, (path, name): &Part, names: &SharedNames) -> Result<(), Problem> {
     let root = Node::root_with(document, names.clone());
     let mut derived = Vec::new();
-    match part {
-        Part::Schema(name) => {
-            let schemas = root.get("components").and_then(|components| components.get("schemas"));
-            if let Some(node) = schemas.and_then(|schemas| schemas.get(name)) {
+    match path {
+        None => {
+            if let Some(node) = root.below(&["components", "schemas", name]) {
                 schema::definition(name, &node, &mut derived)?;
             }
         }
-        Part::PathMember { path, member } => {
-            if let Some(item) = root.get("paths").and_then(|paths| paths.get(path)) {
-                let item = item.resolved()?;
-                if let Some(node) = item.get(member) {
-                    path_member(path, member, &item, &node, &mut derived)?;
-                }
+        Some(path) => {
+            let item = root.below(&["paths", path]).map(|item| item.resolved()).transpose()?;
+            if let Some((item, node)) = item.and_then(|item| Some((item.clone(), item.get(name)?))) {
+                path_member(path, name, &item, &node, &mut derived)?;
             }
         }
     }
@@ -111,30 +89,26 @@ fn path_member(
     Err(node.reject(format!("`{member}` is not supported on a path; remove it")))
 }
 
-/// Reads the whole document.
-///
-/// # Errors
-/// The first thing that is not supported.
 pub fn api(document: &Value) -> Result<Api, Problem> {
     api_renamed(document, Renamed::default())
 }
 
 /// Reads the whole document, with replacements for some Rust names.
-///
-/// # Errors
-/// The first thing that is not supported.
 pub fn api_renamed(document: &Value, renamed: Renamed) -> Result<Api, Problem> {
-    let root = Node::root_renamed(document, renamed);
+    let names = Shared {
+        renamed,
+        ..Shared::default()
+    };
+    let root = Node::root_with(document, names.into());
     let info = root.need("info")?;
     let mut types = Vec::new();
-    if let Some(schemas) = root.get("components").and_then(|components| components.get("schemas")) {
-        for (name, node) in schemas.members()? {
-            let mut derived = Vec::new();
-            types.push(schema::definition(name, &node, &mut derived)?);
-            // A part that several schemas share is read several times but defines one type.
-            derived.retain(|new| !is_known(&types, new));
-            types.append(&mut derived);
-        }
+    let schemas = root.below(&SCHEMAS);
+    for (name, node) in schemas.map_or(Ok(Vec::new()), |schemas| schemas.members())? {
+        let mut derived = Vec::new();
+        types.push(schema::definition(name, &node, &mut derived)?);
+        // A part that several schemas share is read several times but defines one type.
+        derived.retain(|new| !is_known(&types, new));
+        types.append(&mut derived);
     }
     let mut operations = Vec::new();
     let mut derived = Vec::new();
@@ -153,19 +127,16 @@ pub fn api_renamed(document: &Value, renamed: Renamed) -> Result<Api, Problem> {
     mark_directions(&mut types, &operations);
     check_defaults(&types, &operations)?;
     let mut tags = Vec::new();
-    if let Some(node) = root.get("tags") {
-        for tag in node.items()? {
-            let docs = tag.get("externalDocs");
-            let external_docs = docs.map(|docs| {
-                let description = docs.text_of("description")?.map(ToString::to_string);
-                Ok((description, docs.need("url")?.text()?.to_string()))
-            });
-            tags.push(Tag {
-                name: tag.need("name")?.text()?.to_string(),
-                description: tag.text_of("description")?.unwrap_or_default().trim().to_string(),
-                external_docs: external_docs.transpose()?,
-            });
-        }
+    for tag in root.items_of("tags")? {
+        let external_docs = tag.get("externalDocs").map(|docs| {
+            let description = docs.text_of("description")?.map(ToString::to_string);
+            Ok((description, docs.need("url")?.text()?.to_string()))
+        });
+        tags.push(Tag {
+            name: tag.need("name")?.text()?.to_string(),
+            description: tag.description()?,
+            external_docs: external_docs.transpose()?,
+        });
     }
     let error_codes = error_codes(&operations)?;
     Ok(Api {
@@ -180,39 +151,31 @@ pub fn api_renamed(document: &Value, renamed: Renamed) -> Result<Api, Problem> {
 }
 
 fn is_known(types: &[TypeDefinition], new: &TypeDefinition) -> bool {
-    types
-        .iter()
-        .any(|known| known.pointer == new.pointer && known.ident == new.ident)
+    let mut types = types.iter();
+    types.any(|known| known.pointer == new.pointer && known.ident == new.ident)
 }
 
 /// Collects the error codes. Each code has the same status everywhere.
-///
-/// # Errors
-/// If a code has two statuses, or two codes have the same Rust name.
 pub fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
     let mut all: Vec<ErrorCode> = Vec::new();
-    for operation in operations {
-        for (status, codes) in &operation.errors {
-            for code in codes {
-                match all.iter().find(|known| known.ident == code.ident) {
-                    None => all.push(code.clone()),
-                    Some(known) if known.code != code.code => {
-                        let reason = format!(
-                            "`{}` and `{}` have the same Rust name `{}`; rename one",
-                            known.code, code.code, code.ident
-                        );
-                        return Err(Problem::rejected(&code.pointer, reason));
-                    }
-                    Some(known) if known.status == *status => {}
-                    Some(known) => {
-                        let (pointer, code, other, place) = (&code.pointer, &code.code, known.status, &known.pointer);
-                        let reason =
-                            format!("`{code}` has status {status} here but {other} at {place}; use another code");
-                        return Err(Problem::rejected(pointer, reason));
-                    }
-                }
+    let codes = operations.iter().flat_map(|operation| &operation.errors);
+    for code in codes.flat_map(|(_, codes)| codes) {
+        let reason = match all.iter().find(|known| known.ident == code.ident) {
+            None => {
+                all.push(code.clone());
+                continue;
             }
-        }
+            Some(known) if known.code != code.code => format!(
+                "`{}` and `{}` have the same Rust name `{}`; rename one",
+                known.code, code.code, code.ident
+            ),
+            Some(known) if known.status == code.status => continue,
+            Some(known) => format!(
+                "`{}` has status {} here but {} at {}; use another code",
+                code.code, code.status, known.status, known.pointer
+            ),
+        };
+        return Err(Problem::rejected(&code.pointer, reason));
     }
     Ok(all)
 }
@@ -222,14 +185,10 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     let mut requests = BTreeSet::new();
     let mut responses = BTreeSet::new();
     for operation in operations {
-        if let Some(RequestBody {
-            content: BodyContent::Json(ident),
-            ..
-        }) = &operation.body
-        {
+        if let Some(BodyContent::Json(ident)) = operation.content() {
             requests.insert(ident.clone());
         }
-        for parameter in operation.parameters().chain(operation.form()) {
+        for parameter in operation.inputs() {
             parameter.ty.mentioned(&mut requests);
         }
         responses.extend(operation.error_type.iter().cloned());
@@ -239,24 +198,18 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
             }
         }
     }
+    let by_name = Types::of(&*types);
     loop {
         let before = requests.len() + responses.len();
-        close_over(types, &mut requests);
+        requests = by_name.reached(requests, TypeDefinition::mentioned);
         // Unique items are compared in serialized form.
         for definition in types.iter().filter(|definition| requests.contains(&definition.ident)) {
             compared(definition, &mut responses);
         }
-        close_over(types, &mut responses);
+        responses = by_name.reached(responses, TypeDefinition::mentioned);
         // A kept value is deserialized again when it is read as one of its alternatives.
-        let is_checked = |definition: &&TypeDefinition| {
-            matches!(definition.shape, Shape::Checked(_)) && responses.contains(&definition.ident)
-        };
-        requests.extend(
-            types
-                .iter()
-                .filter(is_checked)
-                .map(|definition| definition.ident.clone()),
-        );
+        let is_kept = |it: &&TypeDefinition| matches!(it.shape, Shape::Checked(_)) && responses.contains(&it.ident);
+        requests.extend(types.iter().filter(is_kept).map(|it| it.ident.clone()));
         if requests.len() + responses.len() == before {
             break;
         }
@@ -290,16 +243,12 @@ fn compared(definition: &TypeDefinition, found: &mut BTreeSet<Ident>) {
     definition.types().for_each(|ty| collect(ty, found));
 }
 
-/// Checks every default.
-///
-/// # Errors
-/// The first default that does not match its type.
 fn check_defaults(types: &[TypeDefinition], operations: &[Operation]) -> Result<(), Problem> {
     let members = types.iter().filter_map(|definition| match &definition.shape {
         Shape::Struct(object) => Some(&object.fields),
         _ => None,
     });
-    let parameters = operations.iter().flat_map(|it| it.parameters().chain(it.form()));
+    let parameters = operations.iter().flat_map(Operation::inputs);
     for field in members.flatten().chain(parameters) {
         if let (Some(default), Err(literals::NoValue)) = (&field.default, literals::default(field, types)) {
             let reason = format!("the default {default} is not a value of this schema");
@@ -319,7 +268,7 @@ fn place_boxes(types: &mut [TypeDefinition]) {
             let Some(held) = ty.held().cloned() else { continue };
             let reached = closure([held], |ident| {
                 let definition = by_name.get(ident).map(|index| &types[*index]);
-                definition.into_iter().flat_map(|it| it.held().cloned()).collect()
+                definition.map(TypeDefinition::held).unwrap_or_default()
             });
             if !reached.contains(&types[index].ident) {
                 continue;

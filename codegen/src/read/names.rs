@@ -12,9 +12,6 @@ use crate::node::Node;
 
 /// The name of a type. It is a raw identifier if generated code or an operation's own type has the same name, so
 /// that the emitters can distinguish the two.
-///
-/// # Errors
-/// If no Rust identifier can be derived from the name.
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let name = node.renamed().schemas.get(name).map_or(name, String::as_str);
     let ident = identifier(&name.to_upper_camel_case(), name, true, node)?;
@@ -43,9 +40,6 @@ pub fn derived_name(proposed: &str, node: &Node<'_>) -> String {
 }
 
 /// The name of a function or module. Keywords become raw identifiers.
-///
-/// # Errors
-/// If no Rust identifier can be derived from the name.
 pub fn plain_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     identifier(&name.to_snake_case(), name, false, node)
 }
@@ -57,9 +51,6 @@ pub fn field_name(name: &str, node: &Node<'_>) -> Ident {
 }
 
 /// The name of an operation's function, which is not a raw identifier because Dropshot's macro does not accept one.
-///
-/// # Errors
-/// If no Rust identifier can be derived from the name.
 pub fn function_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let ident = plain_name(name, node)?;
     match ident.to_string().strip_prefix("r#") {
@@ -132,9 +123,6 @@ pub fn distinct<'n>(idents: impl Iterator<Item = &'n mut Ident>) {
 }
 
 /// The Rust name of the component schema that `reference` refers to.
-///
-/// # Errors
-/// If it refers to something else.
 pub fn named(reference: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     match reference.strip_prefix("#/components/schemas/") {
         Some(name) if !name.contains('/') => type_name(name, node),

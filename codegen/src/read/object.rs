@@ -15,9 +15,6 @@ use crate::model::{Field, MapRules, Others, Shape, Struct, Type};
 use crate::node::Node;
 
 /// Whether the schema at `node` declares members, in `properties` or in the parts of an `allOf`.
-///
-/// # Errors
-/// If a reference points to nothing.
 pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
     let mut node = node.resolved()?;
     let mut seen = BTreeSet::new();
@@ -39,20 +36,13 @@ pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
 
 /// A declared member, before its type is read.
 pub struct Member<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its schema.
     pub node: Node<'a>,
-    /// Its Rust name in the struct.
     pub ident: Ident,
-    /// Whether it is required.
     pub required: bool,
 }
 
 /// The members that an object declares, in the order of its fields; `None` if the schema at `node` is not an object.
-///
-/// # Errors
-/// If a reference points to nothing.
 pub fn declared<'a>(node: &Node<'a>) -> Result<Option<Vec<Member<'a>>>, Problem> {
     if !is_object(node)? {
         return Ok(None);
@@ -79,13 +69,7 @@ fn collect<'a>(
     for part in node.all_of()?.into_iter().flatten() {
         collect(&part, all, required, seen)?;
     }
-    for (name, node) in node
-        .get("properties")
-        .map(|list| list.members())
-        .transpose()?
-        .into_iter()
-        .flatten()
-    {
+    for (name, node) in node.members_of("properties")? {
         if !all.iter().any(|known| known.name == name) {
             all.push(Member {
                 name,
@@ -101,9 +85,6 @@ fn collect<'a>(
 }
 
 /// Reads an object whose Rust name is `owner`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Struct, Problem> {
     let mut parts = Parts {
         is_joined: union::beside(node).next().is_some(),
@@ -138,17 +119,9 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
         Others::Kept(field) => Some(&mut field.ident),
         _ => None,
     };
-    names::distinct(
-        parts
-            .fields
-            .iter_mut()
-            .map(|field| &mut field.ident)
-            .chain(others_ident),
-    );
-    Ok(Struct {
-        fields: parts.fields,
-        others,
-    })
+    let mut fields = parts.fields;
+    names::distinct(fields.iter_mut().map(|field| &mut field.ident).chain(others_ident));
+    Ok(Struct { fields, others })
 }
 
 #[derive(Default)]
@@ -210,11 +183,7 @@ impl<'a> Parts<'a> {
         for part in node.all_of()?.into_iter().flatten() {
             self.gather(&part, owner, derived)?;
         }
-        let properties = node
-            .get("properties")
-            .map(|list| list.members())
-            .transpose()?
-            .unwrap_or_default();
+        let properties = node.members_of("properties")?;
         match node.get("additionalProperties") {
             None => {}
             Some(place) if place.value() == &Value::Bool(false) => {
@@ -236,10 +205,8 @@ impl<'a> Parts<'a> {
             let field = field::field(name, place.description()?, false, &place, owner, derived)?;
             self.add(field, &place)?;
         }
-        if let Some(list) = node.get("required") {
-            for item in list.items()? {
-                self.required.push((item.text()?, item));
-            }
+        for item in node.items_of("required")? {
+            self.required.push((item.text()?, item));
         }
         self.around.pop();
         Ok(())
@@ -289,40 +256,27 @@ fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field,
         Value::Bool(_) => Type::Any,
         _ => schema::ty(place, &format!("{owner}Other"), derived)?,
     };
-    let is_enumeration = |ident: &Ident| {
-        let mut known = derived.iter();
-        known.any(|it| it.ident == *ident && matches!(it.shape, Shape::Enum(_)))
-    };
-    let is_enumeration = matches!(&values, Type::Named(ident) if is_enumeration(ident));
     // serde buffers these members, so types that need the original text cannot be read.
-    let plain = matches!(
-        values,
-        Type::String { .. }
-            | Type::Integer { .. }
-            | Type::Number { .. }
-            | Type::Boolean
-            | Type::Date
-            | Type::DateTime
-            | Type::Uuid
-            | Type::Any
-    );
-    if !(plain || is_enumeration) || place.flag("nullable").unwrap_or(false) {
+    let is_plain = match &values {
+        Type::String(_) | Type::Integer { .. } | Type::Number(_) | Type::Boolean | Type::Any => true,
+        Type::Date | Type::DateTime | Type::Uuid => true,
+        Type::Named(ident) => {
+            let mut enums = derived.iter().filter(|it| matches!(it.shape, Shape::Enum(_)));
+            enums.any(|it| it.ident == *ident)
+        }
+        _ => false,
+    };
+    if !is_plain || place.flag("nullable").unwrap_or(false) {
         return Err(place.reject(
             "beside declared members, `additionalProperties` must be strings, numbers, booleans, inline enumerations \
              or any values; move the map into a member",
         ));
     }
+    let (name, values, rules) = ("additional_properties", Box::new(values), MapRules::NONE);
     Ok(Field {
         docs: "The undeclared members.".into(),
-        ty: Type::Map {
-            values: Box::new(values),
-            rules: MapRules::NONE,
-        },
+        ty: Type::Map { values, rules },
         required: true,
-        ..Field::any(
-            "additional_properties",
-            names::field_name("additional_properties", place),
-            place.pointer(),
-        )
+        ..Field::any(name, names::field_name(name, place), place.pointer())
     })
 }

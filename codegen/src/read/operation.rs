@@ -10,15 +10,12 @@ use super::{embed, names, object, responses, schema, security, union};
 use crate::error::Problem;
 use crate::keywords::{ANNOTATIONS, is_json};
 use crate::model::{
-    BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, StringRules, Type, Versions,
+    BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, StringRules, Success, Type,
+    Versions,
 };
 use crate::naming::{operation_prefix, unnamed, variables};
 use crate::node::Node;
 
-/// Reads one operation.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn operation(
     path: &str,
     method: &str,
@@ -39,48 +36,28 @@ pub fn operation(
     let owner = operation_prefix(&name);
     let mut tags = Vec::new();
     let mut tag = None;
-    if let Some(list) = node.get("tags") {
-        for place in list.items()? {
-            if tags.is_empty() {
-                tag = Some(names::plain_name(place.text()?, &place)?);
-            }
-            tags.push(place.text()?.to_string());
+    for place in node.items_of("tags")? {
+        if tags.is_empty() {
+            tag = Some(names::plain_name(place.text()?, &place)?);
         }
+        tags.push(place.text()?.to_string());
     }
-    let [path_parameters, query_parameters, header_parameters, cookie_parameters] =
-        parameters(path, item, node, &owner, derived)?;
-    let body = node
-        .get("requestBody")
-        .map(|body| request_body(&body, &owner, derived))
-        .transpose()?;
-    let responses::Responses {
-        successes,
-        errors,
-        error_type,
-    } = responses::responses(&node.need("responses")?, &owner, derived)?;
-    let websocket = successes
-        .iter()
-        .any(|success| matches!(success.content, ResponseContent::Upgraded));
+    let parameters = parameters(path, item, node, &owner, derived)?;
+    let body = node.get("requestBody").map(|body| request_body(&body, &owner, derived));
+    let body = body.transpose()?;
+    let (successes, errors, error_type) = responses::responses(&node.need("responses")?, &owner, derived)?;
+    let is_upgrade = |success: &Success| matches!(success.content, ResponseContent::Upgraded);
+    let websocket = successes.iter().any(is_upgrade) || node.get("x-dropshot-websocket").is_some();
     if websocket && (successes.len() > 1 || body.is_some()) {
-        return Err(node.reject(
-            "an operation that opens a websocket must not have a body or another success response; \
-                                remove them",
-        ));
+        let reason =
+            "an operation that opens a websocket must not have a body or another success response; remove them";
+        return Err(node.reject(reason));
     }
-    let mut docs = node.text_of("summary")?.unwrap_or_default().trim().to_string();
-    let description = node.description()?;
-    if !description.is_empty() {
-        if !docs.is_empty() {
-            docs.push_str("\n\n");
-        }
-        docs.push_str(&description);
-    }
-    let extensions = node
-        .members()?
-        .into_iter()
-        .filter(|(key, _)| key.starts_with("x-"))
-        .filter_map(|(key, place)| Some((key.to_string(), place.value().as_str()?.to_string())))
-        .collect();
+    let summary = node.text_of("summary")?.unwrap_or_default().trim().to_string();
+    let mut docs = vec![summary, node.description()?];
+    docs.retain(|text| !text.is_empty());
+    let extensions = node.members()?.into_iter().filter(|(key, _)| key.starts_with("x-"));
+    let extensions = extensions.filter_map(|(key, place)| Some((key.to_string(), place.value().as_str()?.to_string())));
     Ok(Operation {
         is_unnamed: node.get("operationId").is_none(),
         id,
@@ -91,12 +68,9 @@ pub fn operation(
         path: path.to_string(),
         tag,
         tags,
-        docs,
+        docs: docs.join("\n\n"),
         deprecated: node.flag("deprecated")?,
-        path_parameters,
-        query_parameters,
-        header_parameters,
-        cookie_parameters,
+        parameters,
         body,
         websocket,
         pagination: node.get("x-dropshot-pagination").map(|place| place.value().clone()),
@@ -104,7 +78,7 @@ pub fn operation(
         errors,
         error_type,
         security: security::requirements(&node.whole(), node)?,
-        extensions,
+        extensions: extensions.collect(),
         pointer: node.pointer().to_string(),
     })
 }
@@ -122,8 +96,7 @@ fn parameters(
 ) -> Result<[Vec<Field>; 4], Problem> {
     let mut all: Vec<(String, Field, Node<'_>)> = Vec::new();
     for holder in [item, node] {
-        let Some(list) = holder.get("parameters") else { continue };
-        for place in list.items()? {
+        for place in holder.items_of("parameters")? {
             let parameter = place.resolved()?;
             let (location, field) = parameter_field(&parameter, owner, derived)?;
             // The operation's own parameter replaces that of the path item.
@@ -133,10 +106,8 @@ fn parameters(
     }
     let named_in_path: Vec<&str> = variables(path).collect();
     for name in &named_in_path {
-        if !all
-            .iter()
-            .any(|(location, field, _)| location == "path" && field.name == *name)
-        {
+        let is_this = |(location, field, _): &(String, Field, _)| location == "path" && field.name == *name;
+        if !all.iter().any(is_this) {
             return Err(node.reject(format!(
                 "the path contains `{name}`, which is not declared as a path parameter; declare it"
             )));
@@ -147,12 +118,8 @@ fn parameters(
         if location == "path" && !named_in_path.contains(&field.name.as_str()) {
             return Err(place.reject(format!("`{}` does not occur in the path `{path}`", field.name)));
         }
-        match location.as_str() {
-            "path" => sorted[0].push(field),
-            "query" => sorted[1].push(field),
-            "header" => sorted[2].push(field),
-            _ => sorted[3].push(field),
-        }
+        let index = ["path", "query", "header"].iter().position(|known| *known == location);
+        sorted[index.unwrap_or(3)].push(field);
     }
     for fields in &mut sorted {
         names::distinct(fields.iter_mut().map(|field| &mut field.ident));
@@ -180,14 +147,8 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     if location.text()? == "path" && !required {
         return Err(node.reject("a path parameter must have `required: true`"));
     }
-    let mut field = field::field(
-        node.need("name")?.text()?,
-        node.description()?,
-        required,
-        &schema,
-        owner,
-        derived,
-    )?;
+    let name = node.need("name")?.text()?;
+    let mut field = field::field(name, node.description()?, required, &schema, owner, derived)?;
     field.deprecated |= node.flag("deprecated")?;
     field.list = Some(list);
     Ok((location.text()?.to_string(), field))
@@ -252,10 +213,8 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
         }
     }
     if let Others::Kept(field) = &object.others {
-        return Err(Problem::rejected(
-            &field.pointer,
-            "a form must declare all of its members",
-        ));
+        let reason = "a form must declare all of its members";
+        return Err(Problem::rejected(&field.pointer, reason));
     }
     let mut refers_to = Vec::new();
     embed::references(&target, &mut refers_to)?;
@@ -281,10 +240,8 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
             BodyContent::Json(schema::named_type(&schema, &format!("{owner}Body"), derived)?)
         }
         [_] if raw => {
-            return Err(body.reject(
-                "`x-raw-body` must be on a JSON body; handlers always receive the bytes of other \
-                                    bodies",
-            ));
+            let reason = "`x-raw-body` must be on a JSON body; handlers always receive the bytes of other bodies";
+            return Err(body.reject(reason));
         }
         [(MULTIPART, media)] => {
             if let Some(schema) = media.get("schema") {
@@ -293,12 +250,10 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
             BodyContent::Multipart
         }
         [(FORM, media)] => {
-            for (_, encoding) in media.get("encoding").map_or(Ok(Vec::new()), |all| all.members())? {
+            for (_, encoding) in media.members_of("encoding")? {
                 let is_other = |(key, usual): (&str, Value)| encoding.get(key).filter(|place| *place.value() != usual);
-                if let Some(place) = [("style", "form".into()), ("explode", true.into())]
-                    .into_iter()
-                    .find_map(is_other)
-                {
+                let mut usual = [("style", "form".into()), ("explode", true.into())].into_iter();
+                if let Some(place) = usual.find_map(is_other) {
                     return Err(place.reject(
                         "a form sends a list by repeating the member's name, and an object as JSON; remove it",
                     ));
@@ -350,11 +305,7 @@ fn parts(node: &Node<'_>, seen: &mut BTreeSet<String>) -> Result<(), Problem> {
     }
     for (key, place) in node.members()? {
         match key {
-            "properties" => {
-                for (_, part) in place.members()? {
-                    parts(&part, seen)?;
-                }
-            }
+            "properties" => place.members()?.iter().try_for_each(|(_, part)| parts(part, seen))?,
             "items" => parts(&place, seen)?,
             "required" => {}
             _ if KINDS.contains(&key) || key.starts_with("x-") || ANNOTATIONS.contains(&key) => {}

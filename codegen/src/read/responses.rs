@@ -13,26 +13,13 @@ use crate::model::{
 };
 use crate::node::Node;
 
-/// The responses of an operation.
-pub struct Responses {
-    /// Success responses, in document order; never empty.
-    pub successes: Vec<Success>,
-    /// Error statuses with their codes.
-    pub errors: Vec<(u16, Vec<ErrorCode>)>,
-    /// The type of its error bodies.
-    pub error_type: Option<Ident>,
-}
+/// The success responses in document order, of which there is at least one; the error statuses with their codes; and the
+/// type of the error bodies.
+type Responses = (Vec<Success>, Vec<(u16, Vec<ErrorCode>)>, Option<Ident>);
 
 /// Reads the responses of the operation whose types have the prefix `owner`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Result<Responses, Problem> {
-    let mut all = Responses {
-        successes: Vec::new(),
-        errors: Vec::new(),
-        error_type: None,
-    };
+    let (mut successes, mut errors) = (Vec::new(), Vec::new());
     let (mut first, mut failures) = (None, Failures::default());
     for (status, place) in node.members()? {
         if status.starts_with("x-") {
@@ -45,7 +32,7 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             if others.iter().any(|(status, _)| is_success(status)) {
                 failures.add(&response, &format!("{owner}ErrorDefault"), derived)?;
             } else {
-                all.successes.push(success(None, ResponseContent::Whole, &response)?);
+                successes.push(success(None, ResponseContent::Whole, &response)?);
             }
             continue;
         }
@@ -59,8 +46,8 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             }
             "2XX" | "3XX" => {
                 let is_whole = |known: &Success| matches!(known.content, ResponseContent::Whole);
-                if !all.successes.iter().any(is_whole) {
-                    all.successes.push(success(None, ResponseContent::Whole, &response)?);
+                if !successes.iter().any(is_whole) {
+                    successes.push(success(None, ResponseContent::Whole, &response)?);
                 }
                 continue;
             }
@@ -71,26 +58,22 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             })?,
         };
         match code {
-            101 => all
-                .successes
-                .push(success(Some(code), ResponseContent::Upgraded, &response)?),
+            101 => successes.push(success(Some(code), ResponseContent::Upgraded, &response)?),
             200..=399 => {
                 let content = content(&response, &format!("{owner}ResponseBody"), &mut first, derived)?;
-                all.successes.push(success(Some(code), content, &response)?);
+                successes.push(success(Some(code), content, &response)?);
             }
             400..=599 => {
                 let mut codes = Vec::new();
-                if let Some(list) = response.get("x-error-codes") {
-                    for item in list.items()? {
-                        codes.push(ErrorCode {
-                            code: item.text()?.to_string(),
-                            ident: names::any_variant_name(item.text()?, &item),
-                            status: code,
-                            pointer: item.pointer().to_string(),
-                        });
-                    }
+                for item in response.items_of("x-error-codes")? {
+                    codes.push(ErrorCode {
+                        code: item.text()?.to_string(),
+                        ident: names::any_variant_name(item.text()?, &item),
+                        status: code,
+                        pointer: item.pointer().to_string(),
+                    });
                 }
-                all.errors.push((code, codes));
+                errors.push((code, codes));
                 failures.add(&response, &format!("{owner}Error{status}"), derived)?;
             }
             _ => {
@@ -100,12 +83,11 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             }
         }
     }
-    if all.successes.is_empty() {
+    if successes.is_empty() {
         // The document leaves the success open, as with `default`.
-        all.successes.push(success(None, ResponseContent::Whole, node)?);
+        successes.push(success(None, ResponseContent::Whole, node)?);
     }
-    all.error_type = failures.ty(node, owner, derived)?;
-    Ok(all)
+    Ok((successes, errors, failures.ty(node, owner, derived)?))
 }
 
 /// The types of an operation's error bodies.
@@ -137,35 +119,23 @@ impl<'a> Failures<'a> {
         for (_, schema) in &self.all {
             embed::references(schema, &mut refers_to)?;
         }
-        let one_of: Value = self
-            .all
-            .iter()
-            .map(|(_, schema)| embed::embedded(schema.value()))
-            .collect();
-        let alternatives = self.all.iter().map(|(ident, _)| Alternative {
-            ident: ident.clone(),
-            docs: String::new(),
-            content: Some(Type::Named(ident.clone())),
-            tag_field: None,
-            values: vec![ident.unraw().to_string()],
+        let schemas = self.all.iter().map(|(_, schema)| schema.value());
+        let one_of: Value = schemas.map(embed::embedded).collect();
+        let alternatives = self.all.iter().map(|(ident, _)| {
+            let content = Type::Named(ident.clone());
+            Alternative::new(ident.clone(), ident.unraw().to_string(), Some(content))
         });
-        let definition = TypeDefinition {
-            ident: names::type_name(&name, node)?,
+        let shape = Shape::Union(Union {
+            tagging: Tagging::Value { exclusive: false },
+            alternatives: alternatives.collect(),
+        });
+        let ident = names::type_name(&name, node)?;
+        derived.push(TypeDefinition {
             docs: format!("An error body: `{}` or another type.", first.unraw()),
-            shape: Shape::Union(Union {
-                tagging: Tagging::Value { exclusive: false },
-                alternatives: alternatives.collect(),
-            }),
             schema: json!({ "oneOf": one_of }),
             refers_to,
-            in_requests: false,
-            in_responses: false,
-            inline: true,
-            pointer: node.pointer().to_string(),
-            name,
-        };
-        let ident = definition.ident.clone();
-        derived.push(definition);
+            ..TypeDefinition::new(&name, ident.clone(), shape, node.pointer())
+        });
         Ok(Some(ident))
     }
 }
@@ -195,33 +165,31 @@ fn content<'a>(
 
 fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Result<Success, Problem> {
     let mut headers: Vec<ResponseHeader> = Vec::new();
-    if let Some(list) = node.get("headers") {
-        for (name, place) in list.members()? {
-            let header = place.resolved()?;
-            // A handler that builds the response sets its headers, too.
-            let is_whole = matches!(content, ResponseContent::Whole);
-            let is_supplied = is_whole || header.text_of("x-supplied-by")?.is_some();
-            let mut ident = names::field_name(name, &place);
-            if ident == "body" {
-                // The field `body` already exists.
-                ident = quote::format_ident!("body_header");
-            }
-            headers.push(ResponseHeader {
-                name: name.to_string(),
-                ident,
-                docs: header.description()?,
-                required: header.flag("required")?,
-                schema: match header.get("schema") {
-                    Some(schema) => embed::alone(&schema, &[])?,
-                    // The handler formats the value itself.
-                    None => json!({ "type": "string" }),
-                },
-                is_supplied,
-            });
-        }
-        let handlers = headers.iter_mut().filter(|header| !header.is_supplied);
-        names::distinct(handlers.map(|header| &mut header.ident));
+    for (name, place) in node.members_of("headers")? {
+        let header = place.resolved()?;
+        // A handler that builds the response sets its headers, too.
+        let is_whole = matches!(content, ResponseContent::Whole);
+        let is_supplied = is_whole || header.text_of("x-supplied-by")?.is_some();
+        let ident = match names::field_name(name, &place) {
+            // The field `body` already exists.
+            ident if ident == "body" => quote::format_ident!("body_header"),
+            ident => ident,
+        };
+        headers.push(ResponseHeader {
+            name: name.to_string(),
+            ident,
+            docs: header.description()?,
+            required: header.flag("required")?,
+            schema: match header.get("schema") {
+                Some(schema) => embed::alone(&schema, &[])?,
+                // The handler formats the value itself.
+                None => json!({ "type": "string" }),
+            },
+            is_supplied,
+        });
     }
+    let handlers = headers.iter_mut().filter(|header| !header.is_supplied);
+    names::distinct(handlers.map(|header| &mut header.ident));
     Ok(Success {
         status,
         description: node.description()?,

@@ -4,30 +4,14 @@ use codegen_runtime::{Format, NumberRules, Pattern};
 use serde_json::json;
 
 use crate::error::Problem;
-use crate::keywords::allow;
+use crate::keywords::{OF_TYPES, allow};
 use crate::model::{IntegerKind, StringRules, Type};
 use crate::node::Node;
 
-/// The keywords of numbers.
-const OF_NUMBERS: [&str; 7] = [
-    "type",
-    "format",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-];
-
-/// Reads a schema with `type: string`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
     // A value with rules for its text is kept as text.
-    let has_rules = ["minLength", "maxLength", "pattern"]
-        .iter()
-        .any(|key| node.get(key).is_some());
+    let mut rules = ["minLength", "maxLength", "pattern"].iter();
+    let has_rules = rules.any(|key| node.get(key).is_some());
     let places = node.count("x-decimal-places")?;
     match node.text_of("format")? {
         Some("decimal") if places.is_some() => {
@@ -53,15 +37,19 @@ pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
     }
 }
 
+fn allow_number(node: &Node<'_>, more: Option<&str>) -> Result<(), Problem> {
+    let known = ["type", "format"].into_iter().chain(more);
+    let rules = OF_TYPES.into_iter().filter(|(ty, _)| *ty == "number");
+    let rules = rules.flat_map(|(_, rules)| rules.iter().copied());
+    allow(node, &known.chain(rules).collect::<Vec<_>>())
+}
+
 fn plain(node: &Node<'_>, ty: Type) -> Result<Type, Problem> {
     allow(node, &["type", "format"])?;
     Ok(ty)
 }
 
 /// Reads a minimum and a maximum count.
-///
-/// # Errors
-/// If one is not a count, or the minimum exceeds the maximum.
 pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Option<usize>), Problem> {
     let (min, max) = (node.count(low)?, node.count(high)?);
     match (min, max) {
@@ -73,9 +61,6 @@ pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Op
 }
 
 /// Reads the regular expression in the member `key`.
-///
-/// # Errors
-/// If it is not valid ECMAScript, or is not supported by generated servers.
 pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
     let Some(place) = node.get(key) else { return Ok(None) };
     let text = place.text()?;
@@ -84,19 +69,12 @@ pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
     Pattern::compiled(text).map(Some).map_err(reject)
 }
 
-/// Reads a schema with `type: integer`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     let not = node.get("not");
     if let Some(place) = not.as_ref().filter(|place| place.value() != &json!({})) {
         return Err(place.reject("on an integer, `not` is supported only as `not: {}`, with which Dropshot excludes 0"));
     }
-    match not {
-        Some(_) => allow(node, &[OF_NUMBERS.as_slice(), &["not"]].concat())?,
-        None => allow(node, &OF_NUMBERS)?,
-    }
+    allow_number(node, not.as_ref().map(|_| "not"))?;
     let kind = IntegerKind::of_format(node.text_of("format")?);
     let mut rules = number_rules(node, |place| {
         let value = place.value();
@@ -107,12 +85,9 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     })?;
     rules.not_zero = not.is_some();
     let (low, high) = kind.range();
-    let min = rules
-        .minimum
-        .map_or(low, |(bound, exclusive)| bound.saturating_add(exclusive.into()));
-    let max = rules
-        .maximum
-        .map_or(high, |(bound, exclusive)| bound.saturating_sub(exclusive.into()));
+    let above = |(bound, exclusive): (i128, bool)| bound.saturating_add(exclusive.into());
+    let below = |(bound, exclusive): (i128, bool)| bound.saturating_sub(exclusive.into());
+    let (min, max) = (rules.minimum.map_or(low, above), rules.maximum.map_or(high, below));
     if min > high || max < low || rules.multiple_of.is_some_and(|unit| unit > high) {
         let name = kind.name();
         return Err(node.reject(format!(
@@ -149,10 +124,6 @@ fn number_rules<T: PartialOrd + Default>(
     })
 }
 
-/// Reads a schema with `type: number`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn number(node: &Node<'_>) -> Result<Type, Problem> {
     if node.text_of("format")? == Some("decimal") {
         allow(node, &["type", "format", "x-max-significant-digits"])?;
@@ -160,11 +131,10 @@ pub fn number(node: &Node<'_>) -> Result<Type, Problem> {
         if !(1..=28).contains(&digits) {
             return Err(node.reject("`x-max-significant-digits` must be from 1 to 28"));
         }
-        return Ok(Type::ExactNumber {
-            max_significant_digits: u32::try_from(digits).unwrap_or(28),
-        });
+        let max_significant_digits = u32::try_from(digits).unwrap_or(28);
+        return Ok(Type::ExactNumber { max_significant_digits });
     }
-    allow(node, &OF_NUMBERS)?;
+    allow_number(node, None)?;
     let rules = number_rules(node, |place| {
         place.value().as_f64().ok_or_else(|| place.reject("must be a number"))
     })?;

@@ -18,10 +18,6 @@ use crate::node::Node;
 /// The types of inline schemas, with names derived from their places.
 pub type Derived = Vec<TypeDefinition>;
 
-/// Reads a component schema.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
     match node.flag("nullable")? {
         true => nullable(name, node, false, derived),
@@ -30,9 +26,6 @@ pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<
 }
 
 /// The named type of the schema at `node`: the one that it refers to, or a new one with a name derived from `proposed`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
     if node.flag("nullable")? {
         let is_this = |known: &&TypeDefinition| {
@@ -57,9 +50,6 @@ pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Res
 
 /// The reference at `node`, possibly wrapped in an `allOf` that only adds annotations. Such a schema does not define a
 /// type.
-///
-/// # Errors
-/// If `allOf` is not an array.
 pub fn reference<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Problem> {
     if node.get("$ref").is_some() {
         return Ok(Some(node.clone()));
@@ -77,15 +67,15 @@ pub fn reference<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Problem> {
 fn derive(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
     // A shared schema (through `allOf`, a path item or a shared response) is read several times but defines one type,
     // named by the first place. A recursive schema also finds its type here.
-    if let Some(known) = derived
-        .iter()
-        .find(|known| known.pointer == node.pointer() && !is_nullable(known))
-    {
+    let is_this = |known: &&TypeDefinition| known.pointer == node.pointer() && !is_nullable(known);
+    if let Some(known) = derived.iter().find(is_this) {
         return Ok(known.ident.clone());
     }
     let proposed = &names::derived_name(proposed, node);
     let ident = names::type_name(proposed, node)?;
-    derived.push(unread(proposed, &ident, node));
+    // A placeholder while the type is being read.
+    let unread = Shape::Newtype(Type::Any);
+    derived.push(TypeDefinition::new(proposed, ident.clone(), unread, node.pointer()));
     let definition = defined(proposed, node, true, derived)?;
     derived.retain(|known| known.ident != ident);
     derived.push(definition);
@@ -95,22 +85,6 @@ fn derive(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Iden
 /// Whether the definition only adds null to another type, which has the same pointer.
 fn is_nullable(definition: &TypeDefinition) -> bool {
     matches!(definition.shape, Shape::Newtype(Type::Nullable(_)))
-}
-
-/// The placeholder for a type while it is being read.
-fn unread(name: &str, ident: &Ident, node: &Node<'_>) -> TypeDefinition {
-    TypeDefinition {
-        name: name.to_string(),
-        ident: ident.clone(),
-        docs: String::new(),
-        shape: Shape::Newtype(Type::Any),
-        schema: Value::Null,
-        refers_to: Vec::new(),
-        in_requests: false,
-        in_responses: false,
-        inline: true,
-        pointer: node.pointer().to_string(),
-    }
 }
 
 /// Defines a nullable type as a newtype of an `Option`.
@@ -125,7 +99,8 @@ fn nullable(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) ->
 }
 
 fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
-    let ident = names::type_name(name, node)?;
+    let owner = &names::type_name(name, node)?.unraw().to_string();
+    let union = union::KEYWORDS.into_iter().find(|keyword| node.get(keyword).is_some());
     let shape = if is_null(node) {
         Shape::Newtype(Type::Null)
     } else if let Some(documented) = enumerations::documented(node)? {
@@ -133,15 +108,13 @@ fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> 
     } else if node.get("enum").is_some() {
         Shape::Enum(enumerations::enumeration(node)?)
     } else if union::beside(node).next().is_some() {
-        union::joined(node, &ident.unraw().to_string(), derived)?
-    } else if node.get("oneOf").is_some() {
-        union::union(node, "oneOf", &ident.unraw().to_string(), derived)?
-    } else if node.get("anyOf").is_some() {
-        union::union(node, "anyOf", &ident.unraw().to_string(), derived)?
+        union::joined(node, owner, derived)?
+    } else if let Some(keyword) = union {
+        union::union(node, keyword, owner, derived)?
     } else if object::is_object(node)? {
-        Shape::Struct(object::object(node, &ident.unraw().to_string(), derived)?)
+        Shape::Struct(object::object(node, owner, derived)?)
     } else {
-        Shape::Newtype(ty(node, &format!("{}Value", ident.unraw()), derived)?)
+        Shape::Newtype(ty(node, &format!("{owner}Value"), derived)?)
     };
     with_shape(name, node, inline, shape)
 }
@@ -150,23 +123,15 @@ fn with_shape(name: &str, node: &Node<'_>, inline: bool, shape: Shape) -> Result
     let mut refers_to = Vec::new();
     references(node, &mut refers_to)?;
     Ok(TypeDefinition {
-        name: name.to_string(),
-        ident: names::type_name(name, node)?,
         docs: node.description()?,
-        shape,
         schema: embedded(node.value()),
         refers_to,
-        in_requests: false,
-        in_responses: false,
         inline,
-        pointer: node.pointer().to_string(),
+        ..TypeDefinition::new(name, names::type_name(name, node)?, shape, node.pointer())
     })
 }
 
 /// Defines a type for a part of a schema, with a name derived from `proposed`.
-///
-/// # Errors
-/// If no Rust identifier can be derived from the name.
 pub fn derived_part(proposed: &str, node: &Node<'_>, shape: Shape, derived: &mut Derived) -> Result<Ident, Problem> {
     let is_this = |known: &&TypeDefinition| known.pointer == node.pointer();
     if let Some(known) = derived.iter().find(is_this) {
@@ -174,11 +139,7 @@ pub fn derived_part(proposed: &str, node: &Node<'_>, shape: Shape, derived: &mut
     }
     let name = names::derived_name(proposed, node);
     let ident = names::type_name(&name, node)?;
-    derived.push(TypeDefinition {
-        shape,
-        docs: String::new(),
-        ..unread(&name, &ident, node)
-    });
+    derived.push(TypeDefinition::new(&name, ident.clone(), shape, node.pointer()));
     Ok(ident)
 }
 
@@ -189,9 +150,6 @@ fn is_null(node: &Node<'_>) -> bool {
 }
 
 /// The type of the schema at `node`. If it needs a name and has none, the name is derived from `proposed`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
     if let Some(reference) = node.text_of("$ref")? {
         if let Some((key, place)) = node.members()?.into_iter().find(|(key, _)| *key != "$ref") {
@@ -241,10 +199,8 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
             _ => Ok(Type::Named(derive(node, proposed, derived)?)),
         };
     }
-    if ["enum", "oneOf", "anyOf", "properties"]
-        .iter()
-        .any(|key| node.get(key).is_some())
-    {
+    let mut of_named_types = ["enum", "oneOf", "anyOf", "properties"].iter();
+    if of_named_types.any(|key| node.get(key).is_some()) {
         return Ok(Type::Named(derive(node, proposed, derived)?));
     }
     match node.text_of("type")? {
@@ -275,35 +231,29 @@ fn array(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type,
     allow(node, &["type", "items", "minItems", "maxItems", "uniqueItems"])?;
     let (min_items, max_items) = scalar::span(node, "minItems", "maxItems")?;
     let items = inner(&node.need("items")?, &format!("{proposed}Item"), derived)?;
+    let (items, unique_items) = (Box::new(items), node.flag("uniqueItems")?);
     let rules = ArrayRules {
         min_items,
         max_items,
-        unique_items: node.flag("uniqueItems")?,
+        unique_items,
     };
-    Ok(Type::Array {
-        items: Box::new(items),
-        rules,
-    })
+    Ok(Type::Array { items, rules })
 }
 
 fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
-    allow(
-        node,
-        &[
-            "type",
-            "additionalProperties",
-            "minProperties",
-            "maxProperties",
-            "x-key-pattern",
-            PLAUSIBLE_RANGE,
-        ],
-    )?;
+    let counts = ["minProperties", "maxProperties"];
+    let known = [
+        &["type", "additionalProperties", "x-key-pattern", PLAUSIBLE_RANGE],
+        &counts[..],
+    ]
+    .concat();
+    allow(node, &known)?;
     let values = match node.get("additionalProperties") {
         None => Type::Any,
         Some(place) if place.value() == &Value::Bool(true) => Type::Any,
         Some(place) => inner(&place, &format!("{proposed}Value"), derived)?,
     };
-    let (min_properties, max_properties) = scalar::span(node, "minProperties", "maxProperties")?;
+    let (min_properties, max_properties) = scalar::span(node, counts[0], counts[1])?;
     let rules = MapRules {
         min_properties,
         max_properties,
@@ -311,16 +261,11 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
     };
     let values_are_exact = matches!(values, Type::ExactNumber { .. });
     field::plausible_range(node, rules.key_pattern.as_ref(), values_are_exact)?;
-    Ok(Type::Map {
-        values: Box::new(values),
-        rules,
-    })
+    let values = Box::new(values);
+    Ok(Type::Map { values, rules })
 }
 
 /// The type of an array's items, a map's values or an alternative. If it needs a name, it is derived from `proposed`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn inner(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
     let inner = ty(node, proposed, derived)?;
     if matches!(inner, Type::Decimal { .. }) {

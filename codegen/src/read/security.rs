@@ -4,19 +4,9 @@ use crate::error::Problem;
 use crate::model::{Requirement, SecurityKind, SecurityScheme};
 use crate::node::Node;
 
-/// Reads the security schemes.
-///
-/// # Errors
-/// The first scheme that is invalid.
 pub fn schemes(root: &Node<'_>) -> Result<Vec<SecurityScheme>, Problem> {
-    let Some(list) = root
-        .get("components")
-        .and_then(|components| components.get("securitySchemes"))
-    else {
-        return Ok(Vec::new());
-    };
     let mut all = Vec::new();
-    for (name, place) in list.members()? {
+    for (name, place) in declared(root)? {
         let scheme = place.resolved()?;
         let text = |key: &str| Ok(scheme.need(key)?.text()?.to_string());
         let kind = match scheme.need("type")?.text()? {
@@ -39,30 +29,27 @@ pub fn schemes(root: &Node<'_>) -> Result<Vec<SecurityScheme>, Problem> {
                 )));
             }
         };
-        all.push(SecurityScheme {
-            name: name.to_string(),
-            kind,
-        });
+        all.push((name.to_string(), kind));
     }
     Ok(all)
 }
 
+fn declared<'a>(root: &Node<'a>) -> Result<Vec<(&'a str, Node<'a>)>, Problem> {
+    let components = root.get("components");
+    components.map_or(Ok(Vec::new()), |it| it.members_of("securitySchemes"))
+}
+
 /// Reads the `security` of an operation, or that of the document if the operation has none.
-///
-/// # Errors
-/// If the document does not declare the scheme.
 pub fn requirements(root: &Node<'_>, operation: &Node<'_>) -> Result<Vec<Vec<Requirement>>, Problem> {
     let Some(list) = operation.get("security").or_else(|| root.get("security")) else {
         return Ok(Vec::new());
     };
-    let known = root
-        .get("components")
-        .and_then(|components| components.get("securitySchemes"));
+    let known = declared(root)?;
     let mut all = Vec::new();
     for alternative in list.items()? {
         let mut together = Vec::new();
         for (name, scopes) in alternative.members()? {
-            if known.as_ref().and_then(|known| known.get(name)).is_none() {
+            if !known.iter().any(|(known, _)| *known == name) {
                 return Err(scopes.reject(format!(
                     "the security scheme `{name}` is not defined; define it in components/securitySchemes"
                 )));

@@ -21,18 +21,13 @@ type Distinguished = (Tagging, Vec<Alternative>);
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// Reads the union in the member `keyword` of `node`. Its Rust name is `owner`.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived) -> Result<Shape, Problem> {
-    match node.get("properties") {
+    let mut known = vec![keyword, "discriminator", "type"];
+    if node.get("properties").is_some() {
         // The members beside it are read separately.
-        Some(_) => allow(
-            node,
-            &["oneOf", "anyOf", "discriminator", "type", "properties", "required"],
-        )?,
-        None => allow(node, &[keyword, "discriminator", "type"])?,
+        known.extend(["oneOf", "anyOf", "properties", "required"]);
     }
+    allow(node, &known)?;
     let list = node.need(keyword)?;
     let items = list.items()?;
     if items.is_empty() {
@@ -56,21 +51,16 @@ pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived)
     Ok(Shape::Union(Union { tagging, alternatives }))
 }
 
-/// The keywords of unions.
 pub const KEYWORDS: [&str; 2] = ["oneOf", "anyOf"];
 
 /// The unions declared beside members at `node`.
 pub fn beside<'n>(node: &'n Node<'_>) -> impl Iterator<Item = &'static str> + 'n {
     let has_members = node.get("properties").is_some();
-    KEYWORDS
-        .into_iter()
-        .filter(move |keyword| has_members && node.get(keyword).is_some())
+    let keywords = KEYWORDS.into_iter();
+    keywords.filter(move |keyword| has_members && node.get(keyword).is_some())
 }
 
 /// Reads an object with members and unions beside them, which schemars emits for flattened fields.
-///
-/// # Errors
-/// The first part that is not supported.
 pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Shape, Problem> {
     let own = object::object(node, owner, derived)?;
     let own_names: Vec<String> = own.fields.iter().map(|field| field.name.clone()).collect();
@@ -86,15 +76,9 @@ pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Sha
         let proposed = format!("{owner}Alternative");
         let shape = union(node, keyword, &proposed, derived)?;
         let ident = schema::derived_part(&proposed, &list, shape, derived)?;
-        parts.push(JoinedPart {
-            ident: quote::format_ident!("alternative"),
-            ty: Type::Named(ident),
-            others: own_names
-                .iter()
-                .filter(|name| !declared.contains(name))
-                .cloned()
-                .collect(),
-        });
+        let mut others = own_names.clone();
+        others.retain(|name| !declared.contains(name));
+        parts.push(joined_part("alternative", ident, others));
         theirs.extend(declared);
     }
     let members = node.need("properties")?;
@@ -102,16 +86,17 @@ pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Sha
     theirs.retain(|name| !own_names.contains(name));
     theirs.sort();
     theirs.dedup();
-    parts.insert(
-        0,
-        JoinedPart {
-            ident: quote::format_ident!("members"),
-            ty: Type::Named(ident),
-            others: theirs,
-        },
-    );
+    parts.insert(0, joined_part("members", ident, theirs));
     names::distinct(parts.iter_mut().map(|part| &mut part.ident));
     Ok(Shape::Joined(parts))
+}
+
+fn joined_part(name: &str, ty: Ident, others: Vec<String>) -> JoinedPart {
+    JoinedPart {
+        ident: quote::format_ident!("{name}"),
+        ty: Type::Named(ty),
+        others,
+    }
 }
 
 /// Reads alternatives with a `discriminator` that identifies them: each is a named schema that requires it, and allows
@@ -123,15 +108,8 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Option<Distingui
     };
     let tag = discriminator.need("propertyName")?.text()?;
     let mut mapping = Vec::new();
-    if let Some(node) = discriminator.get("mapping") {
-        for (value, place) in node.members()? {
-            let target = place.text()?;
-            let reference = match target.starts_with('#') {
-                true => target.to_string(),
-                false => format!("{SCHEMAS}{target}"),
-            };
-            mapping.push((value, reference, place));
-        }
+    for (value, place) in discriminator.members_of("mapping")? {
+        mapping.push((value, target_of_mapping(place.text()?), place));
     }
     let mut alternatives: Vec<Alternative> = Vec::new();
     let mut references = Vec::new();
@@ -142,21 +120,16 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Option<Distingui
             return Ok(None);
         };
         let ident = named(reference, item)?;
-        let mut values: Vec<String> = mapping
-            .iter()
-            .filter(|(_, target, _)| target == reference)
-            .map(|(value, ..)| (*value).to_string())
-            .collect();
+        let mapped = mapping.iter().filter(|(_, target, _)| target == reference);
+        let mut values: Vec<String> = mapped.map(|(value, ..)| (*value).to_string()).collect();
         if values.is_empty() {
             values.push(reference.trim_start_matches(SCHEMAS).to_string());
         }
         if allowed.is_some_and(|allowed| values.iter().any(|value| !allowed.contains(value))) {
             return Ok(None);
         }
-        if let Some(value) = values
-            .iter()
-            .find(|value| alternatives.iter().any(|known| known.values.contains(value)))
-        {
+        let is_known = |value: &&String| alternatives.iter().any(|known| known.values.contains(value));
+        if let Some(value) = values.iter().find(is_known) {
             return Err(item.reject(format!("`{value}` already identifies another alternative")));
         }
         alternatives.push(Alternative {
@@ -168,15 +141,20 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Option<Distingui
         });
         references.push(reference);
     }
-    if let Some((value, target, place)) = mapping
-        .iter()
-        .find(|(_, target, _)| !references.contains(&target.as_str()))
-    {
-        return Err(place.reject(format!(
-            "`{value}` refers to {target}, which is not one of the alternatives"
-        )));
+    let mut targets = mapping.iter();
+    if let Some((value, target, place)) = targets.find(|(_, target, _)| !references.contains(&target.as_str())) {
+        let reason = format!("`{value}` refers to {target}, which is not one of the alternatives");
+        return Err(place.reject(reason));
     }
     Ok(Some((Tagging::Member(tag.to_string()), alternatives)))
+}
+
+/// The reference in a discriminator's mapping, which may also be the name of a component.
+pub fn target_of_mapping(text: &str) -> String {
+    match text.starts_with('#') {
+        true => text.to_string(),
+        false => format!("{SCHEMAS}{text}"),
+    }
 }
 
 /// The member that identifies an alternative, and its values if it is an enumeration.
@@ -238,9 +216,8 @@ fn common_tag(items: &[Node<'_>]) -> Result<Option<String>, Problem> {
             continue;
         }
         candidates.retain_mut(|(name, values)| {
-            let value = constants
-                .iter()
-                .find(|(known, value)| known == name && !values.contains(value));
+            let mut all = constants.iter();
+            let value = all.find(|(known, value)| known == name && !values.contains(value));
             values.extend(value.map(|(_, value)| *value));
             value.is_some()
         });
@@ -263,12 +240,10 @@ fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived
         let ident = names::any_variant_name(&value, item);
         let content = schema::ty(item, &format!("{owner}{}", value.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
-            ident,
             docs: item.description()?,
-            content: Some(content),
             // An alternative with its own unions has the member in a separate part.
             tag_field: Some(member.ident).filter(|_| !is_joined),
-            values: vec![value],
+            ..Alternative::new(ident, value, Some(content))
         });
     }
     Ok((Tagging::Member(tag), alternatives))
@@ -290,8 +265,7 @@ fn by_name(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Opt
         }
         let closed = item.get("additionalProperties").is_some_and(|it| it.value() == false);
         let required = item.get("required").and_then(|list| list.value().as_array());
-        let properties = item.get("properties").map(|list| list.members()).transpose()?;
-        match (required.map(Vec::as_slice), properties.unwrap_or_default().as_slice()) {
+        match (required.map(Vec::as_slice), item.members_of("properties")?.as_slice()) {
             (Some([name]), [(known, content)]) if closed && name == *known && item.get("allOf").is_none() => {
                 named.push(((*known).to_string(), about, Some(content.clone()), item));
             }
@@ -307,14 +281,11 @@ fn by_name(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Opt
     let mut alternatives = Vec::new();
     for (name, docs, content, item) in named {
         let proposed = format!("{owner}{}", name.to_upper_camel_case());
+        let content = content.map(|content| schema::inner(&content, &proposed, derived));
+        let ident = names::any_variant_name(&name, item);
         alternatives.push(Alternative {
-            ident: names::any_variant_name(&name, item),
             docs,
-            content: content
-                .map(|content| schema::inner(&content, &proposed, derived))
-                .transpose()?,
-            tag_field: None,
-            values: vec![name],
+            ..Alternative::new(ident, name, content.transpose()?)
         });
     }
     Ok(Some(alternatives))
@@ -329,11 +300,8 @@ fn by_value(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Ve
         let unique = numbered(name.clone()).find(is_free).unwrap_or(name);
         let content = schema::inner(item, &format!("{owner}{}", unique.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
-            ident: names::any_variant_name(&unique, item),
             docs: item.description()?,
-            content: Some(content),
-            tag_field: None,
-            values: vec![unique],
+            ..Alternative::new(names::any_variant_name(&unique, item), unique, Some(content))
         });
     }
     Ok(alternatives)

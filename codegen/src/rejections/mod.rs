@@ -8,14 +8,14 @@ mod skip;
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::error::Problem;
-use crate::keywords::{ANNOTATIONS, KEYWORDS};
+use crate::keywords::{self, ANNOTATIONS};
 use crate::load::Document;
 use crate::model::Dispatch;
 use crate::naming::SharedNames;
-use crate::node::below;
+use crate::node::{below, text_of, unescaped};
 use crate::read;
 use crate::{lint, structure};
 
@@ -38,11 +38,8 @@ pub fn all(document: &Document) -> Vec<Problem> {
         search.repeat(|value| read::part(value, &part, &names).err().into_iter().collect());
     }
     search.whole();
-    let mut located: Vec<Problem> = search
-        .found
-        .into_iter()
-        .map(|problem| document.positions.locate(&document.path, problem))
-        .collect();
+    let located = search.found.into_iter().map(|problem| document.locate(problem));
+    let mut located: Vec<Problem> = located.collect();
     located.sort_by_key(|problem| match problem {
         Problem::Rejected { place, pointer, .. } => {
             (place.as_ref().map(|place| (place.line, place.column)), pointer.clone())
@@ -119,10 +116,8 @@ impl Search {
         // names.
         let is_operation = pointer.starts_with("#/paths/") && pointer.matches('/').count() == 3;
         self.patched.iter().any(|patched| {
-            let steps = patched
-                .matches('/')
-                .count()
-                .saturating_sub(pointer.matches('/').count());
+            let depth = |pointer: &str| pointer.matches('/').count();
+            let steps = depth(patched).saturating_sub(depth(pointer));
             below(pointer, patched).is_some() || below(patched, pointer).is_some() && steps <= 2 && !is_operation
         })
     }
@@ -151,7 +146,7 @@ pub fn replace(document: &mut Value, pointer: &str) -> bool {
     let Some(parent) = document.pointer_mut(&around) else {
         return false;
     };
-    let name = last.replace("~1", "/").replace("~0", "~");
+    let name = unescaped(last);
     let harmless = harmless(&tokens, parent, &name);
     match parent {
         Value::Object(members) => match harmless {
@@ -172,11 +167,6 @@ pub fn replace(document: &mut Value, pointer: &str) -> bool {
 
 /// The replacement for a value; `None` if it can be removed.
 fn harmless(tokens: &[&str], parent: &Value, name: &str) -> Option<Value> {
-    let around = tokens.len().checked_sub(2).map_or("", |index| tokens[index]);
-    let is_properties = tokens
-        .len()
-        .checked_sub(3)
-        .is_some_and(|index| tokens[index] == "properties");
     match tokens {
         ["components", "schemas", _] => return Some(json!({})),
         ["components", "parameters", _] => return Some(parameter(parent.get(name))),
@@ -191,34 +181,33 @@ fn harmless(tokens: &[&str], parent: &Value, name: &str) -> Option<Value> {
         }
         _ => {}
     }
-    if is_properties {
+    match tokens {
         // A keyword of a member, whatever the member's name.
-        return None;
-    }
-    match (around, name) {
-        ("properties" | "allOf", _) | (_, "items" | "additionalProperties") => Some(json!({})),
-        ("parameters", _) => Some(parameter(
-            parent.get(name).or_else(|| parent.get(name.parse::<usize>().ok()?)),
-        )),
-        ("enum", _) => Some(format!("rejected {name}").into()),
-        ("tags", _) => Some("rejected".into()),
-        (_, "schema") if parent.get("in").is_some() => Some(json!({ "type": "string" })),
-        (_, "schema") => Some(json!({})),
-        (_, "content") => Some(bytes()),
+        [.., "properties", _, _] => None,
+        [.., "properties" | "allOf", _] | [.., "items" | "additionalProperties"] => Some(json!({})),
+        [.., "parameters", _] => {
+            let item = || parent.get(name.parse::<usize>().ok()?);
+            Some(parameter(parent.get(name).or_else(item)))
+        }
+        [.., "enum", _] => Some(format!("rejected {name}").into()),
+        [.., "tags", _] => Some("rejected".into()),
+        [.., "schema"] if parent.get("in").is_some() => Some(json!({ "type": "string" })),
+        [.., "schema"] => Some(json!({})),
+        [.., "content"] => Some(bytes()),
         _ => None,
     }
 }
 
 /// A string parameter with the same location and name.
 fn parameter(rejected: Option<&Value>) -> Value {
-    let mut new = Map::new();
-    let text = |key: &str| rejected.and_then(|rejected| rejected.get(key)).and_then(Value::as_str);
+    let text = |key: &str| text_of(rejected?, key);
     let location = text("in").filter(|place| ["path", "query", "header", "cookie"].contains(place));
-    new.insert("in".into(), location.unwrap_or("query").into());
-    new.insert("name".into(), text("name").unwrap_or("rejected").into());
-    new.insert("required".into(), (location == Some("path")).into());
-    new.insert("schema".into(), json!({ "type": "string" }));
-    new.into()
+    json!({
+        "in": location.unwrap_or("query"),
+        "name": text("name").unwrap_or("rejected"),
+        "required": location == Some("path"),
+        "schema": { "type": "string" },
+    })
 }
 
 fn bytes() -> Value {
@@ -260,7 +249,7 @@ const WORDS: &str = "allowEmptyValue allowReserved binary byte callbacks compone
                      responses schema security servers style summary tags trace";
 
 fn is_word(text: &str) -> bool {
-    let mut words = WORDS.split(' ').chain(KEYWORDS).chain(ANNOTATIONS);
+    let mut words = WORDS.split(' ').chain(keywords::all()).chain(ANNOTATIONS);
     words.any(|word| word == text) || text.starts_with("x-")
 }
 
@@ -269,9 +258,7 @@ fn cause(reason: &str) -> String {
     for (index, piece) in reason.split('`').enumerate() {
         if index % 2 == 0 {
             // Pointers are not quoted.
-            let words = piece
-                .split(' ')
-                .map(|word| if word.starts_with("#/") { "…" } else { word });
+            let words = piece.split(' ').map(|it| if it.starts_with("#/") { "…" } else { it });
             out += &words.collect::<Vec<_>>().join(" ");
             continue;
         }

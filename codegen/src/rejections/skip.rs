@@ -8,7 +8,7 @@ use super::all;
 use crate::error::Problem;
 use crate::load::Document;
 use crate::model::closure;
-use crate::node::{below, escaped};
+use crate::node::{below, escaped, members, text_of, unescaped};
 
 /// An operation that was left out, with its first error.
 #[derive(Debug)]
@@ -38,18 +38,13 @@ pub fn skipping(document: &Document) -> Result<(Document, Vec<Left>), Problem> {
         if problems.is_empty() {
             return Ok((document, left));
         }
-        let rejected: Vec<(&str, String)> = problems
-            .iter()
-            .filter_map(|problem| match problem {
-                Problem::Rejected { pointer, .. } => Some((pointer.as_str(), problem.to_string())),
-                _ => None,
-            })
-            .collect();
-        if !leave_out(&mut document.value, &rejected, &mut left) {
-            return Err(problems
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| Problem::rejected("#", "no operation is left")));
+        let rejected = problems.iter().filter_map(|problem| match problem {
+            Problem::Rejected { pointer, .. } => Some((pointer.as_str(), problem.to_string())),
+            _ => None,
+        });
+        let is_less = leave_out(&mut document.value, &rejected.collect::<Vec<_>>(), &mut left);
+        if let Some(first) = problems.into_iter().next().filter(|_| !is_less) {
+            return Err(first);
         }
     }
     Err(Problem::rejected(
@@ -63,22 +58,18 @@ fn leave_out(document: &mut Value, rejected: &[(&str, String)], left: &mut Vec<L
     let uses = uses(document);
     let reason = |pointer: &str| -> Option<&String> {
         let reached = closure([pointer.to_string()], |place| {
-            uses.get(place).into_iter().flatten().cloned().collect()
+            uses.get(place).cloned().unwrap_or_default()
         });
         let holds = |place: &str| reached.iter().any(|holder| below(place, holder).is_some());
-        rejected
-            .iter()
-            .find(|(place, _)| holds(place))
-            .map(|(_, reason)| reason)
+        let mut rejected = rejected.iter();
+        rejected.find(|(place, _)| holds(place)).map(|(_, reason)| reason)
     };
     let mut removed = Vec::new();
     for (path, item) in members(document.get("paths")) {
         let at = format!("#/paths/{}", escaped(path));
         let shared = reason(&format!("{at}/parameters"));
-        let here = rejected
-            .iter()
-            .find(|(place, _)| *place == at)
-            .map(|(_, reason)| reason);
+        let mut of_paths = rejected.iter();
+        let here = of_paths.find(|(place, _)| *place == at).map(|(_, reason)| reason);
         for (member, value) in members(Some(item)) {
             let pointer = format!("{at}/{}", escaped(member));
             if member == "parameters" {
@@ -91,7 +82,7 @@ fn leave_out(document: &mut Value, rejected: &[(&str, String)], left: &mut Vec<L
                 left.push(Left {
                     method: member.to_uppercase(),
                     path: path.clone(),
-                    id: value.get("operationId").and_then(Value::as_str).map(str::to_string),
+                    id: text_of(value, "operationId").map(str::to_string),
                     reason: reason.clone(),
                 });
             }
@@ -117,15 +108,11 @@ fn leave_out(document: &mut Value, rejected: &[(&str, String)], left: &mut Vec<L
     !removed.is_empty()
 }
 
-fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
-    value.and_then(Value::as_object).into_iter().flatten()
-}
-
 fn remove(document: &mut Value, pointer: &str) {
     if let Some((around, last)) = pointer.trim_start_matches('#').rsplit_once('/')
         && let Some(Value::Object(members)) = document.pointer_mut(around)
     {
-        members.shift_remove(&last.replace("~1", "/").replace("~0", "~"));
+        members.shift_remove(&unescaped(last));
     }
 }
 

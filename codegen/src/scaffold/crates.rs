@@ -7,7 +7,7 @@ use super::{Plan, templates};
 use crate::emit::{self, Dispatch, Root};
 use crate::error::Problem;
 use crate::load::Document;
-use crate::model::{Api, RequestIdStep, Type};
+use crate::model::{Api, Operation, RequestIdStep, Type};
 use crate::output;
 
 /// The source of the `codegen-runtime` dependency.
@@ -51,7 +51,8 @@ const RAW_BODY: &str = "
 /// 501 until this function is implemented.
 pub fn raw_body() -> Result<Vec<u8>, ApiError> {
     Err(ApiError::not_implemented(\"gateway::raw_body\"))
-}";
+}
+";
 
 /// Writes a crate to `folder`, which must not exist or be empty, and returns the written files. `skip` means that some
 /// operations of the document were left out.
@@ -65,27 +66,20 @@ pub fn init(
     runtime: &Runtime,
     skip: bool,
 ) -> Result<Vec<PathBuf>, Problem> {
-    let name = folder
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let fits = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name
-            .chars()
-            .all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_');
-    if !fits || syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err() {
-        return Err(Problem::Scaffold(format!(
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let module = name.replace('-', "_");
+    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
+    let fits = name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.chars().all(is_part);
+    if !fits || syn::parse_str::<syn::Ident>(&module).is_err() {
+        return Err(Problem::Refused(format!(
             "`{name}` is not a valid crate name; use letters, digits, `-` and `_`, and start with a letter"
         )));
     }
-    let is_occupied = folder.read_dir().is_ok_and(|mut entries| entries.next().is_some());
-    if is_occupied {
-        return Err(Problem::Scaffold(format!(
-            "{} is not empty; use a new folder",
-            folder.display()
-        )));
+    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        let reason = format!("{} is not empty; use a new folder", folder.display());
+        return Err(Problem::Refused(reason));
     }
-    let is_of_several_files = document.positions.are_of_several_files();
+    let is_of_several_files = document.positions.files().next().is_some();
     let spec = match is_of_several_files || document.path.extension().is_some_and(|extension| extension == "json") {
         true => "openapi.json",
         false => "openapi.yaml",
@@ -95,10 +89,7 @@ pub fn init(
         true => format!("{:#}\n", document.value),
         false => std::fs::read_to_string(&document.path).map_err(Problem::io(&document.path))?,
     };
-    let needs_raw = api
-        .operations
-        .iter()
-        .any(|operation| operation.body.as_ref().is_some_and(|body| body.raw));
+    let needs_raw = api.operations.iter().any(Operation::has_raw_body);
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let error = declared_error(api);
     let checked = match api.error_body() {
@@ -112,38 +103,24 @@ pub fn init(
     let mut values = vec![
         ("{{about_error}}", about_error.to_string()),
         ("{{crate}}", name.clone()),
-        ("{{module}}", name.replace('-', "_")),
+        ("{{module}}", module),
         ("{{spec}}", spec.to_string()),
         ("{{skip}}", if skip { " --skip-unsupported" } else { "" }.to_string()),
         ("{{title}}", one_line(&api.title)),
         ("{{version}}", one_line(&api.version)),
         ("{{runtime}}", runtime.dependency()?),
-        (
-            "{{raw_body}}\n",
-            if needs_raw {
-                format!("{RAW_BODY}\n")
-            } else {
-                String::new()
-            },
-        ),
+        ("{{raw_body}}\n", if needs_raw { RAW_BODY } else { "" }.to_string()),
+        ("{{checked_error}}", checked),
     ];
-    let [used, unused] = if error.is_some() {
-        ERRORS
-    } else {
-        [ERRORS[1], ERRORS[0]]
-    };
-    values.push(("{{checked_error}}", checked));
+    let unused = ERRORS[usize::from(error.is_some())];
     values.extend(error.into_iter().flatten());
     let mut plan = Plan::new(folder, Dispatch::Dropshot);
     plan.file(spec, text)?;
     for (path, template) in templates(OF_THE_CRATE).into_iter().filter(|(path, _)| path != unused) {
-        let path = if path == used { ERRORS[1] } else { &path };
-        plan.file(
-            path,
-            values
-                .iter()
-                .fold(template, |text, (name, value)| text.replace(name, value)),
-        )?;
+        let path = if path == ERRORS[0] { ERRORS[1] } else { &path };
+        let values = values.iter();
+        let text = values.fold(template, |text, (name, value)| text.replace(name, value));
+        plan.file(path, text)?;
     }
     let templates = templates(OF_EACH_OPERATION);
     for operation in &api.operations {
@@ -165,19 +142,17 @@ fn declared_error(api: &Api) -> Option<Vec<(&'static str, String)>> {
     let name = |name: &str, is_used: bool| if is_used { name.into() } else { format!("_{name}") };
     let [has_message, has_code] = body.uses;
     let ids = api.request_ids();
+    let identified = match ids.is_empty() {
+        true => "ApiError::with_code(error.status_code, error.external_message, error.error_code)",
+        false => IDENTIFIED,
+    };
     Some(vec![
         ("{{error}}", ident.to_string()),
         ("{{value}}", value),
         ("{{message}}", name("message", has_message)),
         ("{{code}}", name("code", has_code)),
         ("{{request_id}}", request_id(&ids)),
-        (
-            "{{identified}}",
-            match ids.is_empty() {
-                true => "ApiError::with_code(error.status_code, error.external_message, error.error_code)".into(),
-                false => IDENTIFIED.into(),
-            },
-        ),
+        ("{{identified}}", identified.into()),
     ])
 }
 
@@ -200,12 +175,10 @@ fn request_id(ids: &[Vec<RequestIdStep<'_>>]) -> String {
                     Type::Uuid => "id.parse().unwrap_or_default()",
                     _ => "id.to_string()",
                 };
-                let id = if *is_option {
-                    format!("Some({id})")
-                } else {
-                    id.to_string()
+                start += &match is_option {
+                    true => format!("        {place} = Some({id});\n"),
+                    false => format!("        {place} = {id};\n"),
                 };
-                start += &format!("        {place} = {id};\n");
             } else if *is_option {
                 start += &format!("        if let Some({ident}) = &mut {place} {{\n");
                 place = ident.to_string();

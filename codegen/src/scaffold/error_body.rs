@@ -2,7 +2,7 @@
 
 use proc_macro2::Ident;
 
-use crate::model::{Api, ErrorCode, ErrorMember, Field, IntegerKind, Others, Shape, StringRules, Type, error_member};
+use crate::model::{Api, ErrorCode, ErrorMember, Field, Shape, StringRules, Type, error_member};
 
 /// The expression of an error body in Rust.
 pub struct ErrorBody<'a> {
@@ -36,7 +36,7 @@ impl<'a> ErrorBody<'a> {
             Type::Integer { kind, rules } => {
                 let all = || (400..600).all(|status| rules.check(status).is_ok());
                 let is_status = matches!(member, Some(ErrorMember::Code | ErrorMember::Status));
-                match is_status && holds_statuses(*kind) && all() {
+                match is_status && kind.range().1 >= u16::MAX.into() && all() {
                     true => "status.as_u16().into()".into(),
                     false => {
                         let bounds = [rules.minimum, rules.maximum].into_iter().flatten();
@@ -95,11 +95,8 @@ impl<'a> ErrorBody<'a> {
                     ("NotFound", format!("{REASON}.replace(' ', \"\")")),
                 ];
                 let skipped = if member == Some(ErrorMember::Status) { 2 } else { 0 };
-                let mut fitting = forms
-                    .iter()
-                    .skip(skipped)
-                    .filter(|(example, _)| rules.check(example).is_ok());
-                if let Some((_, form)) = fitting.next() {
+                let mut forms = forms.iter().skip(skipped);
+                if let Some((_, form)) = forms.find(|(example, _)| rules.check(example).is_ok()) {
                     let is_free = *rules == StringRules::NONE && member == Some(ErrorMember::Code);
                     self.uses[1] |= is_free;
                     return Some(match is_free {
@@ -136,10 +133,9 @@ impl<'a> ErrorBody<'a> {
             Shape::Struct(object) => {
                 let mut members = String::new();
                 for field in &object.fields {
-                    let value = self.member(field, depth + 1)?;
-                    members += &format!("{indent}{}: {value},\n", field.ident);
+                    members += &format!("{indent}{}: {},\n", field.ident, self.member(field, depth + 1)?);
                 }
-                if let Others::Kept(field) = &object.others {
+                if let Some(field) = object.kept() {
                     members += &format!("{indent}{}: Default::default(),\n", field.ident);
                 }
                 Some(format!("types::{ident} {{\n{members}{end}}}"))
@@ -147,8 +143,7 @@ impl<'a> ErrorBody<'a> {
             Shape::Joined(parts) => {
                 let mut members = String::new();
                 for part in parts {
-                    let value = self.value(&part.ty, name, depth + 1)?;
-                    members += &format!("{indent}{}: {value},\n", part.ident);
+                    members += &format!("{indent}{}: {},\n", part.ident, self.value(&part.ty, name, depth + 1)?);
                 }
                 Some(format!("types::{ident} {{\n{members}{end}}}"))
             }
@@ -160,9 +155,8 @@ impl<'a> ErrorBody<'a> {
                 });
                 let normal = |text: &str| text.replace(|it: char| !it.is_ascii_alphanumeric(), "").to_lowercase();
                 let by_reason = REASONS.iter().filter_map(|(status, reason)| {
-                    let mut all = of.variants.iter();
-                    let variant =
-                        all.find(|it| normal(&it.value) == normal(reason) || it.value == status.to_string())?;
+                    let is_this = |text: &str| normal(text) == normal(reason) || text == status.to_string();
+                    let variant = of.variants.iter().find(|it| is_this(&it.value))?;
                     Some((*status, &variant.ident))
                 });
                 let mut arms: Vec<(u16, &Ident)> = Vec::new();
@@ -171,15 +165,12 @@ impl<'a> ErrorBody<'a> {
                         arms.push((status, variant));
                     }
                 }
-                let others = arms
-                    .iter()
-                    .find(|(status, _)| *status == 500)
-                    .map(|(_, variant)| *variant);
-                let others = others.or_else(|| of.variants.last().map(|variant| &variant.ident))?;
+                let internal = arms.iter().find(|(status, _)| *status == 500);
+                let last = || Some(&of.variants.last()?.ident);
+                let others = internal.map(|(_, variant)| *variant).or_else(last)?;
                 let arms = arms.iter().filter(|(_, variant)| *variant != others);
-                let arms: Vec<String> = arms
-                    .map(|(status, variant)| format!("{status} => types::{ident}::{variant}"))
-                    .collect();
+                let arms = arms.map(|(status, variant)| format!("{status} => types::{ident}::{variant}"));
+                let arms: Vec<String> = arms.collect();
                 Some(chosen(&arms, &format!("types::{ident}::{others}")))
             }
             Shape::Union(_) | Shape::Checked(_) => None,
@@ -220,16 +211,10 @@ fn by_status(all: &[ErrorCode], text: impl Fn(&ErrorCode) -> String) -> String {
             firsts.push(code);
         }
     }
-    let others = firsts
-        .iter()
-        .position(|code| code.status == 500)
-        .unwrap_or(firsts.len() - 1);
-    let others = text(firsts.remove(others));
-    let arms: Vec<String> = firsts
-        .iter()
-        .map(|code| format!("{} => {}", code.status, text(code)))
-        .collect();
-    chosen(&arms, &others)
+    let internal = firsts.iter().position(|code| code.status == 500);
+    let others = text(firsts.remove(internal.unwrap_or(firsts.len() - 1)));
+    let arms = firsts.iter().map(|code| format!("{} => {}", code.status, text(code)));
+    chosen(&arms.collect::<Vec<_>>(), &others)
 }
 
 fn chosen(arms: &[String], others: &str) -> String {
@@ -237,10 +222,6 @@ fn chosen(arms: &[String], others: &str) -> String {
         [] => others.to_string(),
         arms => format!("match status.as_u16() {{ {}, _ => {others} }}", arms.join(", ")),
     }
-}
-
-fn holds_statuses(kind: IntegerKind) -> bool {
-    kind.range().1 >= u16::MAX.into()
 }
 
 /// The reasons of the statuses that Dropshot or a handler usually responds with.

@@ -2,7 +2,8 @@
 //! and the line that declares it in its module.
 //!
 //! They are created from templates. `a/{tag}/{operation}.rs` is the file of each operation; its `{{names}}` are replaced.
-//! `a/{tag}/mod.rs.lines` contains lines that are added, in alphabetical order, to a file that does not have them. The lines of a block, `mod x {` … `}`, are added to the same block. Existing files are never overwritten.
+//! `a/{tag}/mod.rs.lines` contains lines that are added, in alphabetical order, to a file that does not have them. Existing
+//! files are never overwritten.
 
 mod crates;
 mod error_body;
@@ -54,10 +55,8 @@ impl Plan {
     pub fn file(&mut self, path: &str, text: String) -> Result<(), Problem> {
         let path = self.folder.join(path);
         if self.current(&path)?.is_some() {
-            return Err(Problem::Scaffold(format!(
-                "{} already exists and is not overwritten",
-                path.display()
-            )));
+            let reason = format!("{} already exists and is not overwritten", path.display());
+            return Err(Problem::Refused(reason));
         }
         self.new.insert(path.clone());
         self.files.insert(path, text);
@@ -79,7 +78,7 @@ impl Plan {
             let path = values.path(template);
             let text = values
                 .text(text)
-                .map_err(|name| Problem::Scaffold(format!("{template}: the name `{{{{{name}}}}}` is unknown")))?;
+                .map_err(|name| Problem::Refused(format!("{template}: the name `{{{{{name}}}}}` is unknown")))?;
             if let Some(path) = path.strip_suffix(".lines") {
                 let path = self.folder.join(path);
                 let before = self.current(&path)?;
@@ -140,15 +139,11 @@ fn with_lines(text: &str, new: &str) -> String {
     match new.as_slice() {
         [first, inner @ .., last] if first.ends_with('{') => {
             let Some(start) = lines.iter().position(|line| line == first) else {
-                lines.extend(new.iter().map(|line| (*line).to_string()));
-                return lines.join("\n") + "\n";
-            };
-            let end = |lines: &[String]| {
-                let after = lines[start..].iter().position(|line| line == last);
-                after.map_or(lines.len(), |after| start + after)
+                return text.to_string() + &new.join("\n") + "\n";
             };
             for line in inner {
-                let end = end(&lines);
+                let after = lines[start..].iter().position(|line| line == last);
+                let end = after.map_or(lines.len(), |after| start + after);
                 insert(&mut lines, start + 1, end, line);
             }
         }
@@ -166,9 +161,8 @@ fn with_lines(text: &str, new: &str) -> String {
 fn insert(lines: &mut Vec<String>, start: usize, end: usize, line: &str) {
     let name = |line: &str| line.trim().trim_end_matches(';').replace("r#", "");
     let kind = line.rsplit_once(' ').map_or("", |(kind, _)| kind);
-    let alike: Vec<usize> = (start..end)
-        .filter(|index| lines[*index].rsplit_once(' ').is_some_and(|(other, _)| other == kind))
-        .collect();
+    let is_alike = |index: &usize| lines[*index].rsplit_once(' ').is_some_and(|(other, _)| other == kind);
+    let alike: Vec<usize> = (start..end).filter(is_alike).collect();
     if alike.iter().any(|index| lines[*index] == line) {
         return;
     }

@@ -7,7 +7,6 @@ use crate::emit::{Dispatch, operation_type};
 use crate::model::{Api, BodyContent, Operation};
 use crate::naming::is_used_by_generated_code;
 
-/// The names with their values.
 pub struct Values {
     all: Vec<(&'static str, String)>,
     has_tag: bool,
@@ -16,7 +15,6 @@ pub struct Values {
 /// Names that are undefined for an operation without tags. Templates that use them are skipped.
 const OF_TAGS: [&str; 2] = ["{{tag}}", "{{tag_name}}"];
 
-/// The maximum line length.
 const WIDTH: usize = 100;
 
 impl Values {
@@ -72,8 +70,7 @@ impl Values {
             [one] => format!("use crate::generated::types::{one};"),
             several => format!("use crate::generated::types::{{{}}};", several.join(", ")),
         };
-        let summary = operation.docs.lines().next().unwrap_or_default().trim();
-        let summary = match summary {
+        let summary = match operation.docs.lines().next().unwrap_or_default().trim() {
             "" => format!("Handles `{} {}`.", operation.method, operation.path),
             text => text.to_string(),
         };
@@ -104,14 +101,12 @@ impl Values {
 
     /// Replaces the names in a template's path.
     pub fn path(&self, template: &str) -> String {
-        let plain = |name: &str| self.get(name).trim_start_matches("r#").to_string();
-        let tag = match self.has_tag {
-            true => format!("{}/", plain("tag")),
-            false => String::new(),
+        let plain = |name: &str| self.get(name).unwrap_or_default().trim_start_matches("r#").to_string();
+        let path = match self.has_tag {
+            true => template.replace("{tag}/", &(plain("tag") + "/")),
+            false => template.replace("{tag}/", ""),
         };
-        template
-            .replace("{tag}/", &tag)
-            .replace("{operation}", &plain("operation"))
+        path.replace("{operation}", &plain("operation"))
     }
 
     /// Replaces the names in a template's content; the error is an unknown name.
@@ -125,37 +120,27 @@ impl Values {
             let Some((name, after)) = after.split_once("}}") else {
                 break;
             };
-            if !self.all.iter().any(|(known, _)| *known == name) {
-                return Err(name.to_string());
-            }
-            let value = self.get(name);
+            let value = self.get(name).ok_or_else(|| name.to_string())?;
             out += before;
             out += value;
             // A line that becomes empty is removed.
             let is_alone = value.is_empty() && (before.is_empty() || before.ends_with('\n'));
-            rest = if is_alone {
-                after.strip_prefix('\n').unwrap_or(after)
-            } else {
-                after
-            };
+            let line = after.strip_prefix('\n').filter(|_| is_alone);
+            rest = line.unwrap_or(after);
         }
         Ok(out + rest)
     }
 
-    fn get(&self, name: &str) -> &str {
-        self.all
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or("", |(_, value)| value)
+    fn get(&self, name: &str) -> Option<&str> {
+        let known = self.all.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| value.as_str())
     }
 }
 
 /// The parameters of `handle`, on one line or one per line.
 fn signature(arguments: &[(&str, String)], prefix: &str, response: &str) -> String {
-    let all: Vec<String> = arguments
-        .iter()
-        .map(|(name, ty)| format!("{prefix}{name}: {ty}"))
-        .collect();
+    let all = arguments.iter().map(|(name, ty)| format!("{prefix}{name}: {ty}"));
+    let all: Vec<String> = all.collect();
     let line = all.join(", ");
     let around = "pub async fn handle() -> Result<, ApiError> {".len() + response.len();
     match line.len() + around <= WIDTH {
