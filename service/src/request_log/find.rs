@@ -250,8 +250,9 @@ statement! {
     );
 
     /// The newest requests with an outcome, such as a code. The first part steps through the index from each outcome of the log
-    /// to the next one, so it reads as many entries as there are different outcomes. A scan back in time would read every request
-    /// if few of them match.
+    /// to the next one, so it reads as many entries as there are different outcomes. Rows are compared and ordered by the columns of
+    /// the index `request_log_by_outcome`, so that the planner can use no other one: a scan of the log back in time reads every
+    /// request if few of them match.
     LIST_OF_OUTCOMES = entries!(
         concat!("SELECT of_outcome.* FROM (
         WITH RECURSIVE outcomes AS (
@@ -262,8 +263,10 @@ statement! {
                 WHERE ", outcome!(), " > outcomes.outcome ORDER BY 1 LIMIT 1) next)
         SELECT outcome FROM outcomes WHERE ", of_outcome!(), ") o
     CROSS JOIN LATERAL (
-        SELECT * FROM request_log WHERE ", outcome!(), " = o.outcome AND arrived_at >= coalesce($1::timestamptz, '-infinity')
-          AND arrived_at < coalesce($2::timestamptz, 'infinity') ORDER BY arrived_at DESC LIMIT $8::bigint) of_outcome
+        SELECT * FROM request_log
+        WHERE (", outcome!(), ", arrived_at) >= (o.outcome, coalesce($1::timestamptz, '-infinity'))
+          AND (", outcome!(), ", arrived_at) < (o.outcome, coalesce($2::timestamptz, 'infinity'))
+        ORDER BY ", outcome!(), " DESC, arrived_at DESC LIMIT $8::bigint) of_outcome
     ORDER BY of_outcome.arrived_at DESC, of_outcome.request_id DESC LIMIT $8::bigint"),
         "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );

@@ -214,7 +214,8 @@ async fn a_search_for_an_unused_key_or_outcome_does_not_scan_the_log() {
     Log::of(&service).entry(&response).await;
     let rows =
         "INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route, key_id)
-                SELECT now(), gen_random_uuid(), 1, 0, 200, '127.0.0.1', 'GET', '/', 'key' || n % 5
+                SELECT now() - n * interval '1 microsecond', gen_random_uuid(), 1, 0, 200 + n % 20, '127.0.0.1', 'GET', '/',
+                    'key' || n % 5
                 FROM generate_series(1, 20000) n";
     service.db.batch_execute(rows).await.unwrap();
     service
@@ -248,7 +249,7 @@ async fn a_search_for_an_unused_key_or_outcome_does_not_scan_the_log() {
             .iter()
             .map(|row| row.get(0))
             .collect();
-        let plan = plan.join("\\n");
+        let plan = plan.join("\n");
         assert!(
             plan.contains("Index Scan Backward using") && !plan.contains("Seq Scan on request_log"),
             "{plan}"
