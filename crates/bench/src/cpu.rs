@@ -9,7 +9,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// Seconds of processor time of the participating processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu {
-    /// The server under load.
+    /// The server under load: its main process and the children of that.
     pub server: f64,
     /// The database cluster: its main process and the children of that.
     pub postgres: f64,
@@ -21,7 +21,7 @@ impl Cpu {
     /// Returns the processor time until now.
     pub fn now(server: Option<u32>, postgres: u32) -> Self {
         Self {
-            server: server.map_or(0.0, of_process),
+            server: server.map_or(0.0, of_tree),
             postgres: of_tree(postgres),
             own: of_process(std::process::id()),
         }
