@@ -1,6 +1,6 @@
 //! The options that a test starts a service with.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,10 @@ pub struct Options {
     pub request_log_days: u32,
     /// Standbys, for reads that may lag behind the primary.
     pub standbys: Option<Arc<Standbys>>,
+    /// The address of the partners' API.
+    pub listen: SocketAddr,
+    /// The address of the inspectors' page and API.
+    pub inspectors_listen: SocketAddr,
     /// The address of `/live`, `/ready` and `/metrics`.
     pub internal_listen: Option<SocketAddr>,
     /// The collector of traces.
@@ -47,6 +51,9 @@ pub struct Options {
     pub pages: Pages,
 }
 
+/// A loopback address with a port that the system assigns.
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -59,7 +66,9 @@ impl Default for Options {
             master_key: fixture::master_key(),
             request_log_days: 90,
             standbys: None,
-            internal_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
+            listen: ANY_PORT,
+            inspectors_listen: ANY_PORT,
+            internal_listen: Some(ANY_PORT),
             traces: None,
             tls: None,
             s3: None,

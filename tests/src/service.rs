@@ -101,9 +101,9 @@ impl Service {
         let pool = pool::pool(its_config.clone(), &few(6)).unwrap();
         let trusted_proxies = options.trusted_proxies.clone();
         let parts = ServerParts {
-            listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+            listen: options.listen,
             internal_listen: options.internal_listen,
-            inspectors_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
+            inspectors_listen: Some(options.inspectors_listen),
             public_url: None,
             tls: options.tls,
             environment: options.environment,

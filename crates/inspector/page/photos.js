@@ -27,6 +27,7 @@ const waiting = new Map();
 const UNSENT = { isQueued: false, isSending: false, share: 0, error: null, errorCode: null };
 /** Whether files are being dragged over the field for them. */
 let isDraggedOver = false;
+let last = 0;
 /** The kind of the next photos: that of the last one whose kind was chosen. */
 let kindOfLast = null;
 
@@ -65,7 +66,8 @@ const store = (report, { key, uploadId, plate, file, kind, pointCode, caption, i
 async function choose({ id, plate, photo_kinds: kinds }, files) {
   const kind = kinds.some(({ code }) => code === kindOfLast) ? kindOfLast : kinds[0]?.code;
   const chosen = [...files].map((file) => ({
-    key: uuid(),
+    // In the order in which they were chosen, which IndexedDB keeps.
+    key: `${Date.now()}-${++last}`,
     uploadId: uuid(),
     plate,
     file,

@@ -64,6 +64,15 @@ test("chosen photos survive a reload, and an empty or truncated file shows its r
   // Files that cannot be sent are not counted.
   await page.getByRole("button", { name: "2 fotoğrafı gönder" }).waitFor();
   await queue.nth(0).getByLabel("Açıklama").fill("Arkadan");
+  // The browser stores it after the event.
+  await page.waitForFunction(() => new Promise((resolve) => {
+    indexedDB.open("inspector").onsuccess = ({ target: { result: database } }) => {
+      database.transaction("photos").objectStore("photos").getAll().onsuccess = ({ target }) => {
+        database.close();
+        resolve(target.result.some(({ caption }) => caption === "Arkadan"));
+      };
+    };
+  }));
   await page.reload();
   await queue.nth(2).waitFor();
   assert.equal(await queue.nth(0).getByLabel("Açıklama").inputValue(), "Arkadan");

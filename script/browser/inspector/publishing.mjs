@@ -248,6 +248,8 @@ test("what awaits a confirmation, and a vehicle that is being corrected, end wit
   await photo.getByRole("button", { name: "Evet, sil" }).waitFor();
   await page.goto(`${url}#/reports/${waiting.id}/details`);
   await page.locator("#correct-vehicle").click();
+  // The page moves the focus there, and would take it from a field that is being filled.
+  await page.locator("#plate:focus").waitFor();
   await page.locator("#model").fill("Ibiza");
   await page.goto(`${url}#/reports/${waiting.id}/photos`);
   await photo.locator("summary").click();

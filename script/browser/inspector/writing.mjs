@@ -278,6 +278,8 @@ test("a vehicle is corrected", async () => {
   const report = await openDraft(page);
   await page.goto(`${url}#/reports/${report.id}/details`);
   await page.locator("#correct-vehicle").click();
+  // The page moves the focus there, and would take it from a field that is being filled.
+  await page.locator("#plate:focus").waitFor();
   await page.locator("#model").fill("Ibiza");
   await page.locator("#fuel_type").selectOption("DIESEL");
   await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
@@ -297,6 +299,8 @@ test("a colleague's correction of the vehicle is shown before one's own replaces
     if (!areEventsSent) await withoutEvents(page);
     await page.locator(`.connection.${areEventsSent ? "open" : "lost"}`).waitFor();
     await page.locator("#correct-vehicle").click();
+    // The page moves the focus there, and would take it from a field that is being filled.
+    await page.locator("#plate:focus").waitFor();
     await page.locator("#model").fill(model);
     const { data: now } = await ask(page, "GET", `/reports/${report.id}`);
     const { vin, brand, year, type, fuel_type, transmission, factory_power_hp } = now.vehicle;
@@ -324,6 +328,8 @@ test("a change of the report that does not concern the vehicle does not disturb 
   await page.goto(`${url}#/reports/${report.id}/details`);
   await withoutEvents(page);
   await page.locator("#correct-vehicle").click();
+  // The page moves the focus there, and would take it from a field that is being filled.
+  await page.locator("#plate:focus").waitFor();
   await page.locator("#color").fill("Bej");
   await ask(page, "PATCH", `/reports/${report.id}`, { version: report.version, summary: "Onun yazdığı" });
   await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
@@ -338,6 +344,8 @@ test("a refused VIN shows its rule in the inspector's language and in the servic
   const report = await openDraft(page);
   await page.goto(`${url}#/reports/${report.id}/details`);
   await page.locator("#correct-vehicle").click();
+  // The page moves the focus there, and would take it from a field that is being filled.
+  await page.locator("#plate:focus").waitFor();
   await page.locator("#vin").fill("WVWZZZ12345");
   await page.getByRole("button", { name: "Düzeltmeyi kaydet" }).click();
   const error = page.locator("#vin-error");

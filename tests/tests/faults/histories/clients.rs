@@ -53,7 +53,7 @@ struct Nonce {
 /// The requests and their responses.
 pub struct History {
     pub seed: u64,
-    pub replicas: Vec<watch::Receiver<Addresses>>,
+    pub replicas: Vec<Addresses>,
     /// Whether inspectors may have to sign in again.
     pub sessions_may_end: bool,
     /// The writes of inspectors.
@@ -73,7 +73,7 @@ pub struct History {
 
 impl History {
     /// Creates an empty history of requests to these replicas.
-    pub fn new(seed: u64, replicas: Vec<watch::Receiver<Addresses>>, sessions_may_end: bool) -> Arc<Self> {
+    pub fn new(seed: u64, replicas: Vec<Addresses>, sessions_may_end: bool) -> Arc<Self> {
         Arc::new(Self {
             seed,
             replicas,
@@ -114,7 +114,7 @@ impl History {
             used.uses += 1;
             used.uses == 1
         };
-        let address = self.replicas[replica % self.replicas.len()].borrow().public;
+        let address = self.replicas[replica % self.replicas.len()].public;
         let request = request.signed_by(&ALPHA).nonce(nonce);
         let response = timeout(PATIENCE, try_send(address, &request)).await.ok()?.ok()?;
         self.responses.send_modify(|responses| *responses += 1);

@@ -30,7 +30,7 @@ impl History {
     /// Sends a request to the inspectors' listener of a replica. Returns the response, unless there is none or it is 429 or 503. 401 is a
     /// violation, unless clocks step: a session that began under a wrong clock ends when the clock is corrected.
     async fn ask(&self, replica: usize, request: Request) -> Option<TestResponse> {
-        let address = self.replicas[replica].borrow().inspectors;
+        let address = self.replicas[replica].inspectors;
         let response = timeout(PATIENCE, try_send(address, &request)).await.ok()?.ok()?;
         self.responses.send_modify(|responses| *responses += 1);
         match response.status.as_u16() {

@@ -25,7 +25,6 @@ use partner_api_tests::suspended_processes::SuspendedProcesses;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::config::Host;
 
@@ -237,7 +236,7 @@ async fn history(seed: u64, kind: Kind, setting: &mut Setting) -> Vec<String> {
     }
     let history = History::new(
         seed,
-        replicas.iter().map(|replica| replica.addresses.subscribe()).collect(),
+        replicas.iter().map(|replica| replica.addresses).collect(),
         kind == Kind::Clocks,
     );
     let clients = history.run(database.clone(), kind == Kind::Storage);
@@ -316,7 +315,7 @@ struct Restartable {
     url: String,
     folder: PathBuf,
     environment: Vec<(&'static str, OsString)>,
-    addresses: watch::Sender<Addresses>,
+    addresses: Addresses,
     running: Option<Replica>,
 }
 
@@ -335,12 +334,13 @@ impl Restartable {
         if let Some(objects) = &setting.objects {
             environment.push((OBJECT_STORE, objects.url.clone().into()));
         }
-        let replica = Replica::start(&url, folder, &environment).await;
+        let addresses = Addresses::new();
+        let replica = Replica::start(addresses, &url, folder, &environment).await;
         Self {
             url,
             folder: folder.to_owned(),
             environment,
-            addresses: watch::Sender::new(replica.addresses),
+            addresses,
             running: Some(replica),
         }
     }
@@ -351,8 +351,7 @@ impl Restartable {
 
     async fn restart(&mut self) {
         self.running.take().unwrap().kill().await;
-        let replica = Replica::start(&self.url, &self.folder, &self.environment).await;
-        self.addresses.send_replace(replica.addresses);
+        let replica = Replica::start(self.addresses, &self.url, &self.folder, &self.environment).await;
         self.running = Some(replica);
     }
 }

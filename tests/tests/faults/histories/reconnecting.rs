@@ -101,11 +101,12 @@ async fn the_time_until_each_replica_succeeds_again() {
     for number in 0..REPLICAS {
         let proxy = Proxy::start(socket.join(".s.PGSQL.5432")).await;
         let url = format!("postgresql://{user}@{}/{name}?sslmode=disable", proxy.address);
-        let replica = Replica::start(&url, setting.folder.path(), &[]).await;
+        let addresses = Addresses::new();
+        let replica = Replica::start(addresses, &url, setting.folder.path(), &[]).await;
         let (sender, received) = watch::channel(Instant::now());
         for client in 0..CLIENTS {
             let nonces = format!("reconnecting-{number}-{client}");
-            tokio::spawn(read(replica.addresses, nonces, sender.clone()));
+            tokio::spawn(read(addresses, nonces, sender.clone()));
         }
         proxies.push(proxy);
         replicas.push(replica);

@@ -3,14 +3,16 @@
 //! The process is this test program itself, which executes only [`a_replica_serves_until_its_input_ends`].
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partner_api_store::pool;
+use partner_api_tests::port::free_address;
 use partner_api_tests::{Options, Service};
+use rand::Rng as _;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -22,10 +24,17 @@ const DATABASE: &str = "HISTORY_DATABASE";
 /// Contains the URL of the object store of a replica; without it, the objects are in a folder.
 pub const OBJECT_STORE: &str = "HISTORY_OBJECT_STORE";
 
-/// Introduces the addresses in the output of a replica.
-const SERVING: &str = "serving at ";
+/// Contain the addresses of a replica.
+const PUBLIC: &str = "HISTORY_PUBLIC";
+const INSPECTORS: &str = "HISTORY_INSPECTORS";
 
-/// The addresses of a replica.
+/// Is in the output of a replica that serves.
+const SERVING: &str = "the replica serves";
+
+/// The addresses of a replica, which it keeps over a restart.
+///
+/// They are on a loopback address of its own. While a killed replica starts again, no other server of the suite can respond to its
+/// clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
     /// Of the public listener.
@@ -34,22 +43,31 @@ pub struct Addresses {
     pub inspectors: SocketAddr,
 }
 
+impl Addresses {
+    /// Returns addresses that no server uses.
+    pub fn new() -> Self {
+        let own = Ipv4Addr::from_bits(rand::rng().random_range(0x7f01_0000..0x7fff_0000));
+        let [public, inspectors] = [free_address(), free_address()].map(|free| SocketAddr::from((own, free.port())));
+        Self { public, inspectors }
+    }
+}
+
 /// A running replica. It is killed when it is dropped.
 pub struct Replica {
-    /// Its addresses.
-    pub addresses: Addresses,
     process: Child,
     // Held open, because the process writes a line when its test ends.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Replica {
-    /// Starts a replica with its files in `folder`, and waits until it serves.
-    pub async fn start(database: &str, folder: &Path, environment: &[(&str, OsString)]) -> Self {
+    /// Starts a replica at these addresses with its files in `folder`, and waits until it serves.
+    pub async fn start(addresses: Addresses, database: &str, folder: &Path, environment: &[(&str, OsString)]) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "histories::replica::a_replica_serves_until_its_input_ends"])
             .args(["--include-ignored", "--nocapture"])
             .env(DATABASE, database)
+            .env(PUBLIC, addresses.public.to_string())
+            .env(INSPECTORS, addresses.inspectors.to_string())
             .env("TMPDIR", folder)
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
@@ -58,18 +76,14 @@ impl Replica {
             .spawn()
             .unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap()).lines();
-        let addresses = loop {
-            let line = output.next_line().await.unwrap().expect("the replica starts");
-            if let Some((_, serving)) = line.split_once(SERVING) {
-                let (public, inspectors) = serving.split_once(' ').unwrap();
-                break Addresses {
-                    public: public.parse().unwrap(),
-                    inspectors: inspectors.parse().unwrap(),
-                };
-            }
-        };
+        while !output
+            .next_line()
+            .await
+            .unwrap()
+            .expect("the replica starts")
+            .contains(SERVING)
+        {}
         Self {
-            addresses,
             process,
             _output: output,
         }
@@ -93,13 +107,15 @@ async fn a_replica_serves_until_its_input_ends() {
     let Ok(database) = std::env::var(DATABASE) else {
         return;
     };
+    let address = |name| std::env::var(name).unwrap().parse().unwrap();
     let options = Options {
+        listen: address(PUBLIC),
+        inspectors_listen: address(INSPECTORS),
         s3: std::env::var(OBJECT_STORE).ok().map(|url| ObjectStore::settings(&url)),
         ..Options::default()
     };
-    let service = Service::start_on_with(pool::parse_url(&database).unwrap(), options).await;
-    let public = service.address("/api/v1/partner/health");
-    println!("{SERVING}{public} {}", service.inspectors_address());
+    let _service = Service::start_on_with(pool::parse_url(&database).unwrap(), options).await;
+    println!("{SERVING}");
     let input_ends = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
     input_ends.await.unwrap().unwrap();
 }
