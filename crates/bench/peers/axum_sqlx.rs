@@ -333,17 +333,18 @@ async fn organizations(
         .bind(Vec::<Uuid>::new())
         .fetch_all(&peer.pool)
         .await?;
-    let organization = |row: &PgRow| {
-        Ok(Organization {
-            id: row.try_get(0)?,
-            slug: row.try_get(1)?,
-            name: row.try_get(2)?,
-            pii_mode: row.try_get(3)?,
-            branch_count: row.try_get(4)?,
-        })
-    };
-    let data = rows.iter().map(organization).collect::<Result<Vec<_>, sqlx::Error>>()?;
+    let data = rows.iter().map(organization).collect::<Result<Vec<_>, _>>()?;
     Ok(json(StatusCode::OK, &Data { data }))
+}
+
+fn organization(row: &PgRow) -> Result<Organization, sqlx::Error> {
+    Ok(Organization {
+        id: row.try_get(0)?,
+        slug: row.try_get(1)?,
+        name: row.try_get(2)?,
+        pii_mode: row.try_get(3)?,
+        branch_count: row.try_get(4)?,
+    })
 }
 
 #[derive(Serialize)]
@@ -661,13 +662,13 @@ async fn measurement(
     let row = sqlx::query(&peer.config.statements.pending)
         .bind([id])
         .bind([key.partner])
-        .bind([&key.id])
+        .bind([key.id.as_str()])
         .bind([folded(&request.branch_code)])
-        .bind([&plate])
+        .bind([plate.as_str()])
         .bind([request.external_id])
         .bind([request.device_serial])
         .bind([request.measured_at])
-        .bind([body.as_ref()])
+        .bind([&body[..]])
         .bind([Sha256::digest(&body).as_slice()])
         .bind([codes])
         .bind([texts])

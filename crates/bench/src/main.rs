@@ -2,7 +2,6 @@
 
 mod baselines;
 mod connection;
-mod cpu;
 mod crossed_nonces;
 mod draft;
 mod error;
@@ -140,7 +139,7 @@ async fn interruptible(arguments: &Arguments) -> Result<Results, BenchError> {
 
 async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
     let began = Instant::now();
-    let load_average = cpu::load_average();
+    let load_average = load::load_average();
     if load_average > MAX_LOAD_AVERAGE && !arguments.check {
         eprintln!("the machine is busy (load average {load_average:.1}): the ratios will be inaccurate");
     }

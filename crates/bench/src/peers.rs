@@ -15,7 +15,7 @@ use tokio_postgres::config::Host;
 use uuid::Uuid;
 
 use crate::baselines;
-use crate::connection::Connection;
+use crate::connection::{Connection, ExchangeError};
 use crate::draft::{Draft, Signing};
 use crate::error::BenchError;
 use crate::fixture::{self, Fixture};
@@ -224,10 +224,20 @@ async fn exchange(server: &Server, draft: &mut Draft<'_>, operation: &Operation<
 
 /// Sends a request on a new connection, which another process of the server may accept.
 async fn send(server: &Server, request: &[u8]) -> Result<(u16, Value), BenchError> {
-    let failed = |error: &dyn std::fmt::Display| BenchError::Unexpected(format!("a request failed: {error}"));
-    let mut connection = Connection::open(server.address).await.map_err(|error| failed(&error))?;
-    let response = connection.exchange(request).await.map_err(|error| failed(&error))?;
+    send_on(&mut open(server).await?, request).await
+}
+
+async fn open(server: &Server) -> Result<Connection, BenchError> {
+    Connection::open(server.address).await.map_err(failed)
+}
+
+async fn send_on(connection: &mut Connection, request: &[u8]) -> Result<(u16, Value), BenchError> {
+    let response = connection.exchange(request).await.map_err(failed)?;
     Ok((response.status, parse(response.body)?))
+}
+
+fn failed(error: ExchangeError) -> BenchError {
+    BenchError::Unexpected(format!("a request failed: {error}"))
 }
 
 fn parse(text: &[u8]) -> Result<Value, BenchError> {
@@ -337,23 +347,33 @@ async fn rejections<'w>(fixture: &'w Fixture, operation: &Operation<'w>, peer: &
         send(&peer.server, draft.finish()).await?,
         "expired_timestamp",
     )?;
+    let accept = |what: &str, (status, body): (u16, Value)| {
+        if status == operation.expected {
+            return Ok(());
+        }
+        Err(BenchError::Unexpected(format!(
+            "{} {}: {what} got {status} {body} instead of {}",
+            peer.name, operation.name, operation.expected
+        )))
+    };
     let mut draft = new();
     let request = draft.finish();
-    send(&peer.server, request).await?;
-    // Another process of the peer may know the nonce of `health` a moment later.
+    let mut connection = open(&peer.server).await?;
+    accept("a new nonce", send_on(&mut connection, request).await?)?;
+    let again = send_on(&mut connection, request).await?;
+    expect("a used nonce on the same connection", again, "replay_detected")?;
+    // The service and the peers keep the nonces of `health` in the memory of a process. Another connection may lead to another process.
     if operation.name != "health" {
-        expect("a used nonce", send(&peer.server, request).await?, "replay_detected")?;
+        let again = send(&peer.server, request).await?;
+        expect("a used nonce on another connection", again, "replay_detected")?;
     }
     if operation.name == "list" {
         let mut draft = new();
         draft.path = draft.path.replace("limit=25", "&limit=%32%35");
-        let (status, body) = send(&peer.server, draft.finish()).await?;
-        if status != operation.expected {
-            return Err(BenchError::Unexpected(format!(
-                "{}: a query that is not canonical got {status} {body}",
-                peer.name
-            )));
-        }
+        accept(
+            "a query that is not canonical",
+            send(&peer.server, draft.finish()).await?,
+        )?;
     }
     Ok(())
 }

@@ -90,14 +90,14 @@ impl Server {
     /// # Errors
     /// If it does not start. The message contains its log.
     pub async fn peer(mut command: Command, config: &Path, log: &Path) -> Result<Self, BenchError> {
-        let output = || File::create(log).map_err(BenchError::io(format!("write {}", log.display())));
+        let output = File::create(log).map_err(BenchError::io(format!("write {}", log.display())))?;
         let address = free_address()?;
         command
             .env("PEER_CONFIG", config)
             .env("PEER_PORT", address.port().to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(output()?);
+            .stderr(output);
         let name = command.as_std().get_program().to_owned();
         let server = Self::spawn(command, Path::new(&name), address)?;
         server
