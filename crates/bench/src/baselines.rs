@@ -315,7 +315,10 @@ fn placed(module: &str, name: &str, arguments: &[String]) -> Result<String, Benc
 }
 
 /// Returns the service's statement of this name.
-fn statement(module: &str, name: &str) -> Result<&'static str, BenchError> {
+///
+/// # Errors
+/// If there is none.
+pub fn statement(module: &str, name: &str) -> Result<&'static str, BenchError> {
     STATEMENTS
         .iter()
         .find(|statement| parts(statement) == (module, name))

@@ -38,6 +38,8 @@ pub struct Draft<'a> {
     pub signing: Signing,
     /// The nonce; `None` generates a new one each time.
     pub nonce: Option<String>,
+    /// The age of the timestamp, in seconds.
+    pub age: u64,
     /// The random number that the operation used for this request, needed to check the response.
     pub drawn: u32,
     bytes: Vec<u8>,
@@ -56,6 +58,7 @@ impl<'a> Draft<'a> {
             body: Vec::new(),
             signing: Signing::Right,
             nonce: None,
+            age: 0,
             drawn: 0,
             bytes: Vec::with_capacity(4096),
             repeated: false,
@@ -65,6 +68,11 @@ impl<'a> Draft<'a> {
     /// Signs with another key from now on.
     pub fn sign_with(&mut self, key: &'a Key) {
         self.key = key;
+    }
+
+    /// Returns the ID of the key that signs.
+    pub fn key_id(&self) -> &str {
+        self.key.id.as_str()
     }
 
     /// Signs the request now, and returns its bytes.
@@ -106,7 +114,8 @@ impl<'a> Draft<'a> {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
-            .as_secs();
+            .as_secs()
+            .saturating_sub(self.age);
         let nonce = self.nonce.clone().unwrap_or_else(|| nonce_from(&rand::random()));
         // All queries and nonces are well-formed. A malformed one would be sent unsigned, and counted as rejected.
         let Ok(mut headers) = Headers::sign(&self.key.id, &self.key.secret, request, now, &nonce) else {

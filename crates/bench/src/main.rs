@@ -2,7 +2,6 @@
 
 mod baselines;
 mod connection;
-mod cpu;
 mod crossed_nonces;
 mod draft;
 mod error;
@@ -10,6 +9,7 @@ mod fixture;
 mod load;
 mod measure;
 mod operations;
+mod peers;
 mod pgbench;
 mod proxy;
 mod report;
@@ -53,6 +53,7 @@ const MAX_LOAD_AVERAGE: f64 = 0.7;
         script/bench --quick                      everything, in less than three minutes\n  \
         script/bench --only hello,health          only these; printed, not written\n  \
         script/bench --check                      checks that everything runs and every response is right\n  \
+        script/bench --peers --quick              the service beside servers in other frameworks\n  \
         script/bench --crossed 60 --title 'Crossed nonces'\n  \
         script/bench --title Before --service ../before/partner-api --commit 0ed80e0\n                                            \
         another build of the service"
@@ -70,6 +71,9 @@ struct Arguments {
     /// Measure only two replicas, for this many seconds each with and without keys that send every nonce to both replicas
     #[arg(long, value_name = "SECONDS")]
     crossed: Option<u64>,
+    /// Measure the service beside peers instead of baselines: Fastify, FastAPI, Go and axum servers that do the same job
+    #[arg(long, conflicts_with = "crossed")]
+    peers: bool,
     /// Number of rounds [default: 5, with --quick 3]
     #[arg(long, value_name = "NUMBER")]
     rounds: Option<usize>,
@@ -85,15 +89,22 @@ struct Arguments {
     /// The file to which the results are written, as a section [default: docs/benchmarks.md, with --only none]
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// The section's title
-    #[arg(long, value_name = "TEXT", default_value = "Present")]
-    title: String,
+    /// The section's title [default: Present, with --peers Peers]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
     /// The measured commit, for the file
     #[arg(long, value_name = "ID", default_value = "unknown", overrides_with = "commit")]
     commit: String,
     /// Today's date, for the file
     #[arg(long, value_name = "DATE", default_value = "unknown", overrides_with = "date")]
     date: String,
+}
+
+impl Arguments {
+    fn title(&self) -> &str {
+        let default = if self.peers { "Peers" } else { "Present" };
+        self.title.as_deref().unwrap_or(default)
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -128,7 +139,7 @@ async fn interruptible(arguments: &Arguments) -> Result<Results, BenchError> {
 
 async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
     let began = Instant::now();
-    let load_average = cpu::load_average();
+    let load_average = load::load_average();
     if load_average > MAX_LOAD_AVERAGE && !arguments.check {
         eprintln!("the machine is busy (load average {load_average:.1}): the ratios will be inaccurate");
     }
@@ -174,9 +185,22 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         request_log: "off",
         ..setup
     };
+    let service = Server::service(&setup).await?;
+    let peers = match arguments.peers {
+        true => peers::start(&fixture, &service, &statement_costs).await?,
+        false => Vec::new(),
+    };
+    if arguments.peers {
+        eprintln!(
+            "comparing the peers' responses after {:.0} s",
+            began.elapsed().as_secs_f64()
+        );
+        peers::check(&fixture, &service, &peers, &operations).await?;
+    }
     let servers = Servers {
         hello: Server::hello(&beside("examples").join("hello")).await?,
-        service: Server::service(&setup).await?,
+        service,
+        peers,
         without_log: Server::service(&without_log).await?,
         without_request_log: Server::service(&without_request_log).await?,
     };
@@ -216,15 +240,16 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         );
     }
     if let Some(path) = &arguments.write {
-        report::write(path, &arguments.title, &text)?;
+        report::write(path, arguments.title(), &text)?;
         eprintln!("written to {}", path.display());
     }
-    for server in [
+    let peers = servers.peers.into_iter().map(|peer| peer.server);
+    for server in peers.chain([
         servers.hello,
         servers.service,
         servers.without_log,
         servers.without_request_log,
-    ] {
+    ]) {
         server.stop().await;
     }
     drop(operations);
@@ -249,7 +274,7 @@ async fn crossed_nonces(
     println!("{text}");
     if let Some(path) = &arguments.write {
         let section = format!("- Commit: {}, {}\n\n{text}", arguments.commit, arguments.date);
-        report::write(path, &arguments.title, &section)?;
+        report::write(path, arguments.title(), &section)?;
         eprintln!("written to {}", path.display());
     }
     for server in replicas {
@@ -265,11 +290,13 @@ async fn crossed_nonces(
 }
 
 fn check_names(only: &[String], operations: &[Operation<'_>]) -> Result<(), BenchError> {
+    let of_peers: Vec<String> = peers::names().collect();
     let names: Vec<&str> = operations
         .iter()
         .map(|operation| operation.name)
         .chain(baselines::ALL.iter().map(|baseline| baseline.name))
         .chain([LIST_WITHOUT_LOG, LIST_WITHOUT_REQUEST_LOG])
+        .chain(of_peers.iter().map(String::as_str))
         .collect();
     match only.iter().find(|name| !names.contains(&name.as_str())) {
         None => Ok(()),
@@ -313,11 +340,14 @@ fn conditions(arguments: &Arguments, plan: &Plan<'_>, postgres: &str, load_avera
         (
             "Run",
             format!(
-                "{} rounds of {} s per line, {} connections; pgbench with 16 sessions like the service's pool, sql-insert with \
-                 64; {:.0} s in total",
+                "{} rounds of {} s per line, {} connections; {}; {:.0} s in total",
                 plan.rounds,
                 plan.time.as_secs(),
                 plan.connections,
+                match arguments.peers {
+                    true => "each peer with 16 connections to the database, like the service's pool",
+                    false => "pgbench with 16 sessions like the service's pool, sql-insert with 64",
+                },
                 began.elapsed().as_secs_f64()
             ),
         ),

@@ -8,6 +8,7 @@ use crate::error::BenchError;
 use crate::fixture::Fixture;
 use crate::load::{self, Load, Sample};
 use crate::operations::Operation;
+use crate::peers::{self, Peer};
 use crate::pgbench::Pgbench;
 use crate::servers::Server;
 use crate::statement_costs::StatementCost;
@@ -33,6 +34,8 @@ pub struct Servers {
     pub without_log: Server,
     /// The service without the request log.
     pub without_request_log: Server,
+    /// The peers. If there are any, only their operations are measured.
+    pub peers: Vec<Peer>,
 }
 
 /// The parameters of a measurement.
@@ -151,8 +154,35 @@ pub async fn measure(
     Ok(results)
 }
 
-/// Returns the operations, each after the baseline of its statements.
+/// Returns the operations, each after the baseline of its statements, or before the same operation on each peer.
 fn steps<'a>(plan: &'a Plan<'a>) -> Vec<Step<'a>> {
+    let mut steps = if plan.servers.peers.is_empty() {
+        steps_with_baselines(plan)
+    } else {
+        steps_with_peers(plan)
+    };
+    steps.retain(|step| plan.only.is_empty() || plan.only.iter().any(|name| name == step.name()));
+    steps
+}
+
+fn steps_with_peers<'a>(plan: &'a Plan<'a>) -> Vec<Step<'a>> {
+    let mut steps = Vec::new();
+    for operation in plan
+        .operations
+        .iter()
+        .filter(|operation| peers::OPERATIONS.contains(&operation.name))
+    {
+        steps.push(Step::Load(operation.name, operation, &plan.servers.service));
+        for peer in &plan.servers.peers {
+            // Names are static because most are constants; this one is created once in a run.
+            let name: &'static str = peers::name_of(operation.name, peer.name).leak();
+            steps.push(Step::Load(name, operation, &peer.server));
+        }
+    }
+    steps
+}
+
+fn steps_with_baselines<'a>(plan: &'a Plan<'a>) -> Vec<Step<'a>> {
     let mut steps = Vec::new();
     for operation in plan.operations {
         let baselines = baselines::ALL.iter();
@@ -182,7 +212,6 @@ fn steps<'a>(plan: &'a Plan<'a>) -> Vec<Step<'a>> {
             ));
         }
     }
-    steps.retain(|step| plan.only.is_empty() || plan.only.iter().any(|name| name == step.name()));
     steps
 }
 

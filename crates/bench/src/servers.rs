@@ -1,4 +1,4 @@
-//! The servers under load, which run as separate processes: the service, and the minimal server of `examples/hello.rs`.
+//! The servers under load, which run as separate processes: the service, the minimal server of `examples/hello.rs`, and the peers.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -18,7 +18,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// The timeout for a server to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running server. Dropping it kills the process; [`Server::stop`] shuts it down gracefully.
+/// A running server. Dropping it kills its processes; [`Server::stop`] shuts it down gracefully.
 pub struct Server {
     /// The address that it listens on.
     pub address: SocketAddr,
@@ -81,20 +81,45 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
-        let mut server = Self::spawn(command, setup.binary, address)?;
+        let server = Self::spawn(command, setup.binary, address)?;
+        server.when_listening("the service", setup.log).await
+    }
+
+    /// Starts a peer with its settings in `config`.
+    ///
+    /// # Errors
+    /// If it does not start. The message contains its log.
+    pub async fn peer(mut command: Command, config: &Path, log: &Path) -> Result<Self, BenchError> {
+        let output = File::create(log).map_err(BenchError::io(format!("write {}", log.display())))?;
+        let address = free_address()?;
+        command
+            .env("PEER_CONFIG", config)
+            .env("PEER_PORT", address.port().to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(output);
+        let name = command.as_std().get_program().to_owned();
+        let server = Self::spawn(command, Path::new(&name), address)?;
+        server
+            .when_listening(&Path::new(&name).display().to_string(), log)
+            .await
+    }
+
+    /// Waits until the server listens.
+    async fn when_listening(mut self, name: &str, log: &Path) -> Result<Self, BenchError> {
         let deadline = Instant::now() + START_TIMEOUT;
-        while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
-            let ended = server
+        while TcpStream::connect_timeout(&self.address, Duration::from_secs(1)).is_err() {
+            let ended = self
                 .child
                 .try_wait()
-                .map_err(BenchError::io("wait for the service"))?;
+                .map_err(BenchError::io(format!("wait for {name}")))?;
             if ended.is_some() || Instant::now() > deadline {
-                let log = std::fs::read_to_string(setup.log).unwrap_or_default();
-                return Err(BenchError::Unexpected(format!("the service did not start:\n{log}")));
+                let log = std::fs::read_to_string(log).unwrap_or_default();
+                return Err(BenchError::Unexpected(format!("{name} did not start:\n{log}")));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Ok(server)
+        Ok(self)
     }
 
     /// Starts the minimal server.
@@ -120,6 +145,8 @@ impl Server {
 
     fn spawn(mut command: Command, binary: &Path, address: SocketAddr) -> Result<Self, BenchError> {
         let child = command
+            // So that dropping it can also kill the processes that it started.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .map_err(BenchError::io(format!("run {}", binary.display())))?;
@@ -137,6 +164,16 @@ impl Server {
         // If this fails, dropping the child kills it.
         let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
         let _ = tokio::time::timeout(STOP_TIMEOUT, self.child.wait()).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // None if the process has ended and was waited for.
+        if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) {
+            // If this fails, the child is killed alone.
+            let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+        }
     }
 }
 

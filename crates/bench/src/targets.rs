@@ -2,6 +2,7 @@
 
 use crate::baselines::ADMISSION_BATCH;
 use crate::measure::{LIST_WITHOUT_LOG, LIST_WITHOUT_REQUEST_LOG, Results};
+use crate::peers;
 
 /// A line of the table of targets.
 pub struct Line {
@@ -59,6 +60,10 @@ pub fn lines(results: &Results) -> Vec<Line> {
     for without in [LIST_WITHOUT_LOG, LIST_WITHOUT_REQUEST_LOG] {
         at_least(&format!("list ÷ {without}"), over("list", without), 0.95);
     }
+    for operation in peers::OPERATIONS {
+        let name = format!("{operation} ÷ best peer");
+        at_least(&name, ratios(rates(operation), &best_peer(operation, results)), 2.0);
+    }
     lines.extend(applied_to_one(results));
     for name in ["pending", "applied"] {
         if let Some(flushes) = results.flushes.get(name) {
@@ -85,6 +90,15 @@ fn applied_to_one(results: &Results) -> Option<Line> {
         target: format!("none rejected, ≥ {MIN_RATE:.0}"),
         met: rejected == 0 && values[1] >= MIN_RATE,
     })
+}
+
+/// Returns the rate of the fastest peer in each round; empty without peers.
+fn best_peer(operation: &str, results: &Results) -> Vec<f64> {
+    let of_peer = |peer| results.rates.get(peers::name_of(operation, peer).as_str());
+    let rates: Vec<&Vec<f64>> = peers::peers().filter_map(of_peer).collect();
+    let rounds = rates.iter().map(|rates| rates.len()).min().unwrap_or_default();
+    let best = |round: usize| rates.iter().map(|rates| rates[round]).fold(0.0, f64::max);
+    (0..rounds).map(best).collect()
 }
 
 fn ratios(over: &[f64], under: &[f64]) -> Vec<f64> {
@@ -114,6 +128,23 @@ mod tests {
         assert_eq!(min_median_max(&[]), None);
         assert_eq!(min_median_max(&[3.0, 1.0, 2.0]), Some([1.0, 2.0, 3.0]));
         assert_eq!(min_median_max(&[4.0, 1.0, 2.0, 3.0]), Some([1.0, 2.5, 4.0]));
+    }
+
+    #[test]
+    fn the_service_is_compared_with_the_fastest_peer_of_each_round() {
+        let rates = [
+            ("detail", vec![100.0, 100.0, 90.0]),
+            ("detail-axum", vec![50.0, 40.0, 30.0]),
+            ("detail-go", vec![40.0, 50.0, 20.0]),
+        ];
+        let results = Results {
+            rates: rates.into(),
+            ..Results::default()
+        };
+        let lines = lines(&results);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].name, "detail ÷ best peer");
+        assert_eq!((lines[0].values, lines[0].met), ([2.0, 2.0, 3.0], true));
     }
 
     #[test]
