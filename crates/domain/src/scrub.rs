@@ -16,7 +16,7 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use self::fold::{Folded, Lookalikes};
+use self::fold::{Folded, Lookalikes, most_digits_in_a_row};
 use self::guards::{Guards, overlaps};
 use self::numbers::{Certainty, candidates};
 
@@ -27,6 +27,9 @@ pub const REMOVED_ON_PAPER: &str = "[gizlendi]";
 
 /// The fewest digits, apart from letters that look like digits, of a text that is examined.
 const FEWEST_DIGITS: usize = 5;
+
+/// The digits of the shortest number: a telephone number without a prefix.
+const SHORTEST_NUMBER: usize = 10;
 
 /// Characters that a reader does not see (Cf), such as zero-width spaces, soft hyphens and directional overrides.
 static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| compile(r"\p{Cf}+"));
@@ -66,8 +69,8 @@ fn may_have_invisible(text: &str) -> bool {
 }
 
 fn without_numbers<'t>(text: &'t str, mark: &str) -> Cow<'t, str> {
-    // A quick check, which most texts do not pass.
-    if text.chars().filter(|c| c.is_numeric()).count() < FEWEST_DIGITS {
+    // Quick checks, which most texts do not pass.
+    if text.chars().filter(|c| c.is_numeric()).count() < FEWEST_DIGITS || most_digits_in_a_row(text) < SHORTEST_NUMBER {
         return Cow::Borrowed(text);
     }
     let removed = removed(text);

@@ -84,6 +84,24 @@ impl Folded {
     }
 }
 
+/// Returns at least the number of digits that the folded text has without a letter between them, whichever letters count as digits.
+/// Takes a tenth of the time of folding.
+pub(super) fn most_digits_in_a_row(text: &str) -> usize {
+    let (mut row, mut most) = (0_usize, 0);
+    for character in text.chars() {
+        if character.is_ascii_digit() || lookalike(character).is_some() {
+            row += 1;
+        } else if character.is_ascii_alphabetic() || is_turkish(character) {
+            row = 0;
+        } else if !character.is_ascii() {
+            // NFKC replaces a character by at most three digits, as in `⅒`.
+            row += 3;
+        }
+        most = most.max(row);
+    }
+    most
+}
+
 /// A quick check for the most frequent characters outside ASCII, which fold to themselves.
 fn is_turkish(character: char) -> bool {
     matches!(
@@ -228,6 +246,15 @@ mod tests {
         assert_eq!(with("AloO532", Lookalikes::InRows), "A100532");
         assert_eq!(with("AloO532", Lookalikes::BesideDigits), "Alo0532");
         assert_eq!(Folded::of("şO5", Lookalikes::InRows).replaced, [2]);
+    }
+
+    #[test]
+    fn no_character_folds_to_more_than_three_digits() {
+        for character in ('\u{80}'..=char::MAX).filter(|character| !is_turkish(*character)) {
+            let folded = std::iter::once(character).nfkc().filter_map(fold_character);
+            let digits = folded.filter(|c| c.is_ascii_digit() || lookalike(*c).is_some());
+            assert!(digits.count() <= 3, "{character}");
+        }
     }
 
     #[test]

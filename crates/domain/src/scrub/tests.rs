@@ -144,6 +144,13 @@ fn note() -> impl Strategy<Value = (String, String)> {
 proptest! {
     #![proptest_config(fixed_seed())]
 
+    /// A text with fewer digits in a row than the shortest number has nothing to remove.
+    #[test]
+    fn the_quick_check_rejects_no_text_with_a_number(text in "[0-9Ol|ıia ./()+,\\-\n\u{a0}５²⑫㏾\u{200b}ç]{0,40}") {
+        let has_number = !removed(&text).is_empty();
+        prop_assert!(!has_number || most_digits_in_a_row(&text) >= SHORTEST_NUMBER, "{}", text);
+    }
+
     #[test]
     fn an_id_in_any_grouping_is_removed(
         digits in "[1-9][0-9]{10}",
