@@ -393,6 +393,13 @@ struct Item {
     updated_at: DateTime<Utc>,
 }
 
+/// Reads a number with two decimals; sqlx drops the decimals of zero.
+fn amount(row: &PgRow, index: usize) -> Result<Decimal, sqlx::Error> {
+    let mut amount: Decimal = row.try_get(index)?;
+    amount.rescale(2);
+    Ok(amount)
+}
+
 fn item(row: &PgRow) -> Result<Item, sqlx::Error> {
     let mode: &str = row.try_get(20)?;
     Ok(Item {
@@ -400,10 +407,10 @@ fn item(row: &PgRow) -> Result<Item, sqlx::Error> {
         report_number: row.try_get(1)?,
         organization_id: row.try_get(2)?,
         branch_id: row.try_get(3)?,
-        status: row.try_get(4)?,
+        status: row.try_get::<String, _>(4)?.to_ascii_lowercase(),
         package_name: text(mode, row.try_get(5)?),
         overall_score: row.try_get(6)?,
-        final_price_try: row.try_get(7)?,
+        final_price_try: amount(row, 7)?,
         published_at: row.try_get(8)?,
         created_at: row.try_get(9)?,
         vehicle: vehicle(row, 10, mode)?,
@@ -561,16 +568,16 @@ fn inspection(row: &PgRow, id: Uuid, public_url: &str) -> Result<Inspection, sql
             name: row.try_get(8)?,
             city: row.try_get(9)?,
         },
-        status: row.try_get(2)?,
+        status: row.try_get::<String, _>(2)?.to_ascii_lowercase(),
         package: Package {
             name: text(mode, row.try_get(10)?),
-            base_price_try: row.try_get(11)?,
+            base_price_try: amount(row, 11)?,
         },
         pricing: Pricing {
-            base_price_try: row.try_get(12)?,
-            discount_percent: row.try_get(13)?,
+            base_price_try: amount(row, 12)?,
+            discount_percent: amount(row, 13)?,
             discount_name: text(mode, row.try_get(14)?),
-            final_price_try: row.try_get(15)?,
+            final_price_try: amount(row, 15)?,
             payment_type: row.try_get(16)?,
             currency: row.try_get(17)?,
         },

@@ -279,7 +279,7 @@ def item(row):
         "report_number": row[1],
         "organization_id": str(row[2]),
         "branch_id": str(row[3]),
-        "status": row[4],
+        "status": row[4].lower(),
         "package_name": text(mode, row[5]),
         "overall_score": row[6],
         "final_price_try": str(row[7]),
@@ -324,7 +324,7 @@ async def inspection(key: Annotated[Key, Depends(admitted)], report: str, reques
             "report_number": row[1],
             "organization": {"id": str(row[4]), "slug": row[5], "name": row[6]},
             "branch": {"id": str(row[7]), "name": row[8], "city": row[9]},
-            "status": row[2],
+            "status": row[2].lower(),
             "package": {"name": text(mode, row[10]), "base_price_try": str(row[11])},
             "pricing": {
                 "base_price_try": str(row[12]),

@@ -274,7 +274,7 @@ async function inspections({ key, query: parameters }) {
     report_number: row[1],
     organization_id: row[2],
     branch_id: row[3],
-    status: row[4],
+    status: row[4].toLowerCase(),
     package_name: text(row[20], row[5]),
     overall_score: row[6],
     final_price_try: row[7],
@@ -297,7 +297,7 @@ async function inspection({ key, params: { id } }) {
     report_number: row[1],
     organization: { id: row[4], slug: row[5], name: row[6] },
     branch: { id: row[7], name: row[8], city: row[9] },
-    status: row[2],
+    status: row[2].toLowerCase(),
     package: { name: text(mode, row[10]), base_price_try: row[11] },
     pricing: {
       base_price_try: row[12],

@@ -453,6 +453,7 @@ func list(r *http.Request, _ string, key *key, _ []byte) (interface{}, error) {
 		if err := rows.Scan(columns...); err != nil {
 			return nil, err
 		}
+		i.Status = strings.ToLower(i.Status)
 		i.PackageName = text(mode, i.PackageName)
 		i.Vehicle.mask(mode)
 		items = append(items, i)
@@ -540,6 +541,7 @@ func detail(r *http.Request, _ string, key *key, _ []byte) (interface{}, error) 
 	} else if err != nil {
 		return nil, err
 	}
+	i.Status = strings.ToLower(i.Status)
 	i.Vehicle.mask(mode)
 	i.Snapshot.VIN = vin(mode, i.Snapshot.VIN)
 	for _, free := range []*string{&i.Package.Name, &i.Pricing.DiscountName, &i.Summary, &i.Recommendation} {

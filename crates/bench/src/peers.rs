@@ -253,14 +253,9 @@ async fn compare(
     draft: &Draft<'_>,
     (expected, found): (&Exchange, &Exchange),
 ) -> Result<(), BenchError> {
-    let wrong = |problem: &str| {
-        Err(BenchError::Unexpected(format!(
-            "{} {}: {problem}\nexpected: {} {}\nfound:    {} {}",
-            peer.name, draft.path, expected.status, expected.body, found.status, found.body
-        )))
-    };
+    let wrong = |problem: &str| Err(BenchError::Unexpected(format!("{} {}: {problem}", peer.name, draft.path)));
     if (expected.status, found.status) != (operation.expected, operation.expected) {
-        return wrong("another status");
+        return wrong(&format!("status {} instead of {}: {}", found.status, expected.status, found.body));
     }
     let (mut of_service, mut of_peer) = (expected.body.clone(), found.body.clone());
     let mut ids = Vec::new();
@@ -276,8 +271,8 @@ async fn compare(
             *id = Value::Null;
         }
     }
-    if of_service != of_peer {
-        return wrong("another body");
+    if let Some(difference) = difference(&of_service, &of_peer, "") {
+        return wrong(&difference);
     }
     if operation.records() && !is_same_measurement(fixture, &ids).await? {
         return wrong("another measurement was recorded");
@@ -286,6 +281,21 @@ async fn compare(
         return wrong("the nonce is not in the database");
     }
     Ok(())
+}
+
+/// Describes the first difference between two documents.
+fn difference(expected: &Value, found: &Value, at: &str) -> Option<String> {
+    match (expected, found) {
+        (Value::Object(a), Value::Object(b)) if a.len() == b.len() && a.keys().all(|name| b.contains_key(name)) => a
+            .iter()
+            .find_map(|(name, value)| difference(value, &b[name], &format!("{at}/{name}"))),
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(index, (a, b))| difference(a, b, &format!("{at}/{index}"))),
+        _ => (expected != found).then(|| format!("{at} is {found} instead of {expected}")),
+    }
 }
 
 /// Returns whether two measurements differ only in what each request has of its own.
@@ -380,7 +390,17 @@ async fn rejections<'w>(fixture: &'w Fixture, operation: &Operation<'w>, peer: &
 
 #[cfg(test)]
 mod tests {
-    use super::admit;
+    use serde_json::json;
+
+    use super::{admit, difference};
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let (a, b) = (json!({"x": [1, {"y": 2}]}), json!({"x": [1, {"y": "2"}]}));
+        assert_eq!(difference(&a, &a, ""), None);
+        assert_eq!(difference(&a, &b, "").unwrap(), "/x/1/y is \"2\" instead of 2");
+        assert!(difference(&a, &json!({}), "").is_some());
+    }
 
     #[test]
     fn the_peers_insert_nonces_as_the_service_does_without_its_windows() {
