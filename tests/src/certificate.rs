@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bounded_listener::tls::TlsFiles;
+use chrono::{Datelike as _, TimeDelta, Utc};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
@@ -21,6 +22,17 @@ impl Certificate {
     /// Returns a new certificate for 127.0.0.1.
     pub fn generate() -> Self {
         Self(rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap())
+    }
+
+    /// Returns a new certificate for 127.0.0.1 that expires at the next midnight (UTC) after this number of days.
+    pub fn expiring_in(days: i64) -> Self {
+        let ends = (Utc::now() + TimeDelta::days(days + 1)).date_naive();
+        let (month, day) = (u8::try_from(ends.month()).unwrap(), u8::try_from(ends.day()).unwrap());
+        let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(ends.year(), month, day);
+        let signing_key = rcgen::KeyPair::generate().unwrap();
+        let cert = params.self_signed(&signing_key).unwrap();
+        Self(rcgen::CertifiedKey { cert, signing_key })
     }
 
     /// Returns the certificate without its key.

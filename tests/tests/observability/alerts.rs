@@ -20,12 +20,12 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/observability")
 }
 
-fn read(name: &str) -> String {
+pub(super) fn read(name: &str) -> String {
     fs::read_to_string(folder().join(name)).unwrap()
 }
 
 /// The rules of all groups.
-fn rules() -> Vec<Value> {
+pub(super) fn rules() -> Vec<Value> {
     let file: Value = serde_yaml::from_str(&read("alerts.yml")).unwrap();
     let groups = file["groups"].as_array().unwrap();
     groups

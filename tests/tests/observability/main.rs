@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod alerts;
+mod causes;
 mod metrics;
 mod ready;
 mod traces;
