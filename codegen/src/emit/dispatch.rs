@@ -28,7 +28,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream, dispatch: Dispatch) -> Token
         /// The API for Dropshot's server.
         ///
         /// # Errors
-        /// If Dropshot rejects a route, which does not depend on the request: a test that starts the server covers it.
+        /// If Dropshot rejects a route. The result is the same for every call.
         pub fn description() -> Result<ApiDescription<#state>, ApiDescriptionBuildErrors> {
             api_mod::api_description::<Dispatch>()
         }

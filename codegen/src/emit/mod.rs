@@ -52,7 +52,7 @@ pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, P
         ),
     ];
     if dispatch == Dispatch::Dropshot || lint::conflicts(&api.operations).is_empty() {
-        let about = "The implementation of the API trait, which calls the handlers.";
+        let about = "The implementation of the API trait, which passes each request to its handler or to the gateway.";
         users.push(("api", "The API trait.", api::tokens(api, root, dispatch)));
         users.push(("dispatch", about, dispatch::tokens(api, root, dispatch)));
     }

@@ -253,9 +253,17 @@ async fn compare(
     draft: &Draft<'_>,
     (expected, found): (&Exchange, &Exchange),
 ) -> Result<(), BenchError> {
-    let wrong = |problem: &str| Err(BenchError::Unexpected(format!("{} {}: {problem}", peer.name, draft.path)));
+    let wrong = |problem: &str| {
+        Err(BenchError::Unexpected(format!(
+            "{} {}: {problem}",
+            peer.name, draft.path
+        )))
+    };
     if (expected.status, found.status) != (operation.expected, operation.expected) {
-        return wrong(&format!("status {} instead of {}: {}", found.status, expected.status, found.body));
+        return wrong(&format!(
+            "status {} instead of {}: {}",
+            found.status, expected.status, found.body
+        ));
     }
     let (mut of_service, mut of_peer) = (expected.body.clone(), found.body.clone());
     let mut ids = Vec::new();

@@ -76,7 +76,7 @@ impl PiiMode {
 
     /// The same for the pages of a report, with the mark for removed text in their language.
     pub fn printed_text(self, stored: StoredText) -> String {
-        self.marked(stored, scrub::REMOVED_ON_PAPER)
+        self.marked(stored, scrub::REMOVED_IN_PDF)
     }
 
     fn marked(self, stored: StoredText, mark: &str) -> String {

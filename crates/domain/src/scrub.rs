@@ -23,7 +23,7 @@ use self::numbers::{Certainty, candidates};
 /// The mark for removed text in a response.
 pub const REMOVED: &str = "[removed]";
 /// The mark on the pages of a report, in the language of the reports.
-pub const REMOVED_ON_PAPER: &str = "[gizlendi]";
+pub const REMOVED_IN_PDF: &str = "[gizlendi]";
 
 /// The fewest digits, apart from letters that look like digits, of a text that is examined.
 const FEWEST_DIGITS: usize = 5;
@@ -62,14 +62,14 @@ pub fn scrub_with<'t>(text: &'t str, mark: &str) -> Cow<'t, str> {
     }
 }
 
-/// A quick check, which texts in Turkish do not pass: the first invisible characters are U+00AD and U+0600. In UTF-8, characters from
-/// U+0600 on begin with a byte of at least 0xD8.
+/// Returns whether a text may contain invisible characters. A text in Turkish does not: the first ones are U+00AD and U+0600. In
+/// UTF-8, characters from U+0600 on begin with a byte of at least 0xD8.
 fn may_have_invisible(text: &str) -> bool {
     text.bytes().any(|byte| byte >= 0xd8) || text.contains('\u{ad}')
 }
 
 fn without_numbers<'t>(text: &'t str, mark: &str) -> Cow<'t, str> {
-    // Quick checks, which most texts do not pass.
+    // Most texts cannot contain a number, and end here.
     if text.chars().filter(|c| c.is_numeric()).count() < FEWEST_DIGITS || most_digits_in_a_row(text) < SHORTEST_NUMBER {
         return Cow::Borrowed(text);
     }

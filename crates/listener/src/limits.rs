@@ -124,7 +124,8 @@ impl Limits {
         self
     }
 
-    /// Returns the shortest timeout. Connections are checked this often, so that no deadline is missed.
+    /// Returns the shortest of the timeouts that are checked periodically. Connections are checked this often, so that no deadline is
+    /// missed.
     pub(super) fn tick(&self) -> Duration {
         self.first_request
             .min(self.head)

@@ -1,4 +1,4 @@
-//! The queue of renderings in the database: which PDFs are missing or stale, and who renders which.
+//! The queue of renderings in the database: which PDFs are missing or stale, and which replica renders each.
 //!
 //! A claim is a lease in the database's time: it postpones the row's `due_at`. No transaction is open while a report is rendered
 //! and uploaded. The work of a crashed or hung renderer becomes due again when the lease expires. Locks are acquired in one

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lopdf::{Document, Object};
 use partner_api::publishing::{RenderOutcome, Worker};
-use partner_api_domain::scrub::{REMOVED, REMOVED_ON_PAPER};
+use partner_api_domain::scrub::{REMOVED, REMOVED_IN_PDF};
 use partner_api_tests::fixture::{Subject, inspections};
 use partner_api_tests::operations::{OPERATIONS, Operation, operation};
 use partner_api_tests::{Service, TestKey, TestResponse};
@@ -314,7 +314,7 @@ async fn the_pdf_shows_no_more_than_the_mode_allows() {
             let printed = squeezed(&document.extract_text(&pages).unwrap());
             for (field, cells) in PDF {
                 let at = format!("{} × {} × get_inspection_pdf × {field}", MODES[mode], key.id);
-                let shown = cells[mode].replace(REMOVED, REMOVED_ON_PAPER);
+                let shown = cells[mode].replace(REMOVED, REMOVED_IN_PDF);
                 assert!(printed.contains(&squeezed(&shown)), "{at}: not in {printed}");
             }
             assert!(!printed.contains("Saklı"), "{}: a hidden photo is printed", MODES[mode]);

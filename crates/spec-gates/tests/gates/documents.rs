@@ -23,11 +23,7 @@ const RULES: [Rule; 12] = [
     ("spec/README.md", &["spec", ""], &[]),
     ("codegen/ADDING-A-KEYWORD.md", &["codegen", "codegen/src", ""], &[]),
     ("samples/README.md", &["samples", ""], &[".sandbox/sandbox.json"]),
-    (
-        "migrations/README.md",
-        &["migrations", ""],
-        &["V0002__what_it_does.sql"],
-    ),
+    ("migrations/README.md", &["migrations", ""], &[]),
     ("deploy/ha/README.md", &["deploy/ha", ""], &[]),
     (
         "codegen/README.md",

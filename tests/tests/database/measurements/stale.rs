@@ -1,4 +1,4 @@
-//! A value that was measured long before its report was created decides nothing.
+//! A value that was measured long before its report was created is recorded, but not written to the report.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use partner_api::plausible::documented;

@@ -1,4 +1,4 @@
-//! Seeded fault histories: several clients send measurements, reads and replays to two replicas while faults strike, and
+//! Seeded fault histories: several clients send measurements, reads and replays to two replicas while faults are injected, and
 //! afterwards nothing is lost, doubled or invented.
 //!
 //! A seed determines the kind of its faults, the faults, and what each client does. The order in which the requests of different

@@ -1,4 +1,4 @@
-//! A proxy between a replica and PostgreSQL that reads the frames of the protocol, and cuts, delays or swallows them.
+//! A proxy between a replica and PostgreSQL that reads the frames of the protocol, and cuts, delays or drops them.
 //!
 //! A fault can be tied to a statement: it strikes before the server receives the statement, within its frame, or after the server
 //! has executed it and before the replica receives the response. So a test can lose exactly the response to a `COMMIT`.
