@@ -316,6 +316,19 @@ fn only_the_first_error_of_a_large_document_is_reported() {
     // Text after the first error is not read.
     let broken = format!("{}]", filled(json::MAX_DIAGNOSED));
     assert_eq!(errors(&broken), [first]);
+    // The path of an error after much text is not looked for.
+    for (before, place) in [
+        (" ".repeat(json::MAX_DIAGNOSED), "(line 1, column "),
+        ("\n".repeat(json::MAX_DIAGNOSED), "(line 65537, column "),
+    ] {
+        let late = errors(format!(r#"{before}{{"inner":{{"a":"x","shortText":""}}}}"#));
+        assert!(
+            late.len() == 1
+                && late[0].contains("body: must be a whole number, is a string (")
+                && late[0].contains(place),
+            "{late:?}"
+        );
+    }
     let unclosed = errors(format!("{{\"inner\":{{\"a\":1}}{}", " ".repeat(json::MAX_DIAGNOSED)));
     assert!(
         unclosed.len() == 1 && unclosed[0].contains("(line 1, column "),
