@@ -70,7 +70,10 @@ def parse():
     )
     parser.add_argument("--seeds", type=seeds, default=[1], metavar="FROM-TO", help="the seeds of each fault (default: 1)")
     parser.add_argument("--jobs", type=int, default=1, metavar="NUMBER", help="the number of clusters at a time (default: 1)")
-    parser.add_argument("--rate", type=float, default=60, metavar="NUMBER", help="maximum measurements per second (default: 60)")
+    parser.add_argument(
+        "--rate", type=float, default=60, metavar="NUMBER",
+        help="maximum measurements per second, with reads in proportion (default: 60)",
+    )
     folder = ROOT / "target" / "failover"
     parser.add_argument(
         "--dir", type=pathlib.Path, default=folder, metavar="FOLDER", help="the clusters' folder (default: target/failover)"

@@ -183,7 +183,7 @@ class Load:
 
     def _read(self, worker, connections, _):
         replica = worker % 2
-        while not self.stopping.wait(0.1):
+        while not self.stopping.wait(6 / self.rate):
             request = Request.sign(self.partner, "GET", INSPECTIONS)
             if self.record(request, replica, *connections.send(replica, request)):
                 self.service_reads.append(time.monotonic())
@@ -193,7 +193,7 @@ class Load:
     def _send_duplicates(self, _worker, *connections):
         """Sends identical requests to both replicas at once."""
         number = 0
-        while not self.stopping.wait(0.1):
+        while not self.stopping.wait(6 / self.rate):
             number += 1
             external_id, body = self.package("twin", number)
             request = Request.sign(self.partner, "POST", MEASUREMENTS, body)
@@ -217,7 +217,7 @@ class Load:
 
     def _read_standby(self, *_):
         """Reads from a standby, without the service."""
-        while not self.stopping.wait(0.25):
+        while not self.stopping.wait(15 / self.rate):
             if self.read_standby():
                 self.standby_reads.append(time.monotonic())
 
