@@ -22,7 +22,7 @@ const CHECK_EVERY: u64 = 64;
 /// The time before the measurement in which connections are opened and statements prepared.
 pub const WARM_UP: Duration = Duration::from_millis(300);
 /// The pause before a failed connection is retried.
-const RETRY_PAUSE: Duration = Duration::from_millis(20);
+pub const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// The maximum number of recorded descriptions of problems.
 const MAX_MESSAGES: usize = 3;
 

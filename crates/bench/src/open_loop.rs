@@ -20,12 +20,14 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use crate::connection::{Connection, Response};
 use crate::draft::Draft;
 use crate::error::BenchError;
-use crate::load::{Cpu, Load, Sample, Shared, check_response};
+use crate::load::{Cpu, Load, RETRY_PAUSE, Sample, Shared, check_response};
 
 /// The status of a rejection.
 pub const REJECTED: u16 = 503;
 /// The number of connections that are opened at the same time.
-pub const OPENING: usize = 64;
+pub const OPENING: usize = 16;
+/// The number of attempts of the only request of an idle connection.
+const ATTEMPTS: usize = 100;
 /// The addresses of the clients. The service allows 512 connections and 64 requests in progress from one address.
 const ADDRESSES: usize = 40;
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
@@ -128,19 +130,27 @@ fn draft<'a>(load: &Load<'a>, number: usize) -> Draft<'a> {
     Draft::new(&load.fixture.keys[number % load.fixture.keys.len()], load.address)
 }
 
-/// Opens a connection, sends one request, and leaves it idle.
+/// Opens a connection, sends a request until it is not rejected, and leaves the connection idle.
 ///
 /// # Errors
 /// If there is no right response.
 pub async fn open_idle(load: &Load<'_>, number: usize) -> Result<TcpStream, BenchError> {
     let (mut connection, mut draft) = (open(load, number).await?, draft(load, number));
-    load.operation.write(&mut draft);
-    let problem = match connection.exchange(draft.finish()).await {
-        Ok(response) if response.status == load.operation.expected => return Ok(connection.into_stream()),
-        Ok(response) => format!("status {}", response.status),
-        Err(error) => error.to_string(),
-    };
-    Err(BenchError::Unexpected(format!("connection {number}: {problem}")))
+    for _ in 0..ATTEMPTS {
+        load.operation.write(&mut draft);
+        match connection
+            .exchange(draft.finish())
+            .await
+            .map(|response| response.status)
+        {
+            Ok(status) if status == load.operation.expected => return Ok(connection.into_stream()),
+            Ok(REJECTED) => tokio::time::sleep(RETRY_PAUSE).await,
+            outcome => return Err(BenchError::Unexpected(format!("connection {number}: {outcome:?}"))),
+        }
+    }
+    Err(BenchError::Unexpected(format!(
+        "connection {number}: rejected {ATTEMPTS} times"
+    )))
 }
 
 /// Sends the waiting requests that the connection gets, and reopens it if it is lost.
