@@ -87,6 +87,8 @@ pub async fn run(load: &Load<'_>, rate: f64) -> Result<OpenSample, BenchError> {
             permits.add_permits(due.len());
             state.borrow_mut().add_due(&mut due);
         }
+        // The last requests may have an idle connection.
+        tokio::time::sleep(RETRY_PAUSE).await;
         permits.close();
         let mut state = state.borrow_mut();
         state.results.unsent = std::mem::take(&mut state.waiting).len();

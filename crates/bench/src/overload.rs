@@ -293,7 +293,7 @@ async fn open_connections(plan: &Plan<'_>, of: &mut Measured<'_>) -> Result<(Lin
         of.samples.push(results.sample);
     }
     let line = Line {
-        name: format!("MB with {shown}"),
+        name: format!("MB with {} connections, of which {open} stayed open", plan.open),
         values: [all; 3],
         target: format!("all open, ≤ {MAX_MEGABYTES}"),
         met: open == plan.open && all <= MAX_MEGABYTES,
