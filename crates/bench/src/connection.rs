@@ -1,11 +1,11 @@
 //! A minimal keep-alive HTTP/1.1 connection. It is cheap, because it shares the processors with the measured server.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// The maximum number of headers of a response.
 const HEADERS: usize = 32;
@@ -44,12 +44,30 @@ impl Connection {
     /// # Errors
     /// If the connection fails.
     pub async fn open(address: SocketAddr) -> Result<Self, ExchangeError> {
-        let stream = TcpStream::connect(address).await?;
+        Self::of(TcpStream::connect(address).await?)
+    }
+
+    /// Connects from this address, which is one of the loopback interface.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    pub async fn open_from(source: Ipv4Addr, address: SocketAddr) -> Result<Self, ExchangeError> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((source, 0).into())?;
+        Self::of(socket.connect(address).await?)
+    }
+
+    fn of(stream: TcpStream) -> Result<Self, ExchangeError> {
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
             buffer: Vec::with_capacity(64 * 1024),
         })
+    }
+
+    /// Returns the open connection without its buffer, so that it can stay idle.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
     }
 
     /// Sends a request and reads its response.

@@ -18,6 +18,7 @@ use crate::connection::Connection;
 use crate::draft::Draft;
 use crate::error::BenchError;
 use crate::fixture::{Fixture, Key};
+use crate::targets::millis_at;
 
 /// The duration of a slice.
 const SLICE_DURATION: Duration = Duration::from_secs(5);
@@ -164,10 +165,6 @@ fn markdown(responses: Responses, keys: usize) -> String {
         latencies.sort();
         latencies
     });
-    let at = |latencies: &[Duration], part: f64| {
-        let place = ((latencies.len() - 1) as f64 * part).round() as usize;
-        latencies[place].as_secs_f64() * 1e3
-    };
     let mut text = format!(
         "{keys} keys without a permission, each within 60 requests per minute, sent {} nonces to both replicas at once; at most \
          one request per nonce was admitted: {}. {} reads of other keys, {} with a status other than 200{}.\n\n\
@@ -186,7 +183,7 @@ fn markdown(responses: Responses, keys: usize) -> String {
         ("p99, ms", 0.99, "≤ 2"),
         ("longest, ms", 1.0, ""),
     ] {
-        let (without, with) = (at(&without, part), at(&with, part));
+        let (without, with) = (millis_at(&without, part), millis_at(&with, part));
         // Writing into a String cannot fail.
         let _ = writeln!(
             text,

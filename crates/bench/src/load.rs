@@ -22,7 +22,7 @@ const CHECK_EVERY: u64 = 64;
 /// The time before the measurement in which connections are opened and statements prepared.
 pub const WARM_UP: Duration = Duration::from_millis(300);
 /// The pause before a failed connection is retried.
-const RETRY_PAUSE: Duration = Duration::from_millis(20);
+pub const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// The maximum number of recorded descriptions of problems.
 const MAX_MESSAGES: usize = 3;
 
@@ -109,9 +109,11 @@ impl Sample {
     }
 }
 
+/// The state that the connections of a load share.
 #[derive(Default)]
-struct Shared {
-    sample: Sample,
+pub struct Shared {
+    /// The results so far.
+    pub sample: Sample,
     stop: bool,
 }
 
@@ -122,7 +124,8 @@ impl Shared {
         }
     }
 
-    fn failed(&mut self, text: String) {
+    /// Counts a failure.
+    pub fn failed(&mut self, text: String) {
         self.sample.failures += 1;
         self.add_message(text);
     }
@@ -183,7 +186,8 @@ async fn drive(load: &Load<'_>, number: usize, shared: &RefCell<Shared>) {
     }
 }
 
-fn check_response(operation: &Operation<'_>, draft: &Draft<'_>, response: &Response<'_>, shared: &mut Shared) {
+/// Counts a response, after checking its status and sometimes its body.
+pub fn check_response(operation: &Operation<'_>, draft: &Draft<'_>, response: &Response<'_>, shared: &mut Shared) {
     if response.status != operation.expected {
         let others = shared.sample.others.entry(response.status).or_default();
         *others += 1;

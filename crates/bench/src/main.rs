@@ -1,6 +1,7 @@
 //! `bench`: measures the service beside baselines from the same run. `script/bench` builds and starts it.
 
 mod baselines;
+mod chart;
 mod connection;
 mod crossed_nonces;
 mod draft;
@@ -8,7 +9,9 @@ mod error;
 mod fixture;
 mod load;
 mod measure;
+mod open_loop;
 mod operations;
+mod overload;
 mod peers;
 mod pgbench;
 mod proxy;
@@ -54,6 +57,7 @@ const MAX_LOAD_AVERAGE: f64 = 0.7;
         script/bench --only hello,health          only these; printed, not written\n  \
         script/bench --check                      checks that everything runs and every response is right\n  \
         script/bench --peers --quick              the service beside servers in other frameworks\n  \
+        script/bench --overload                   latency and overload, in about eight minutes; with docs/overload.svg\n  \
         script/bench --crossed 60 --title 'Crossed nonces'\n  \
         script/bench --title Before --service ../before/partner-api --commit 0ed80e0\n                                            \
         another build of the service"
@@ -74,6 +78,15 @@ struct Arguments {
     /// Measure the service beside peers instead of baselines: Fastify, FastAPI, Go and axum servers that do the same job
     #[arg(long, conflicts_with = "crossed")]
     peers: bool,
+    /// Measure latency and overload instead: the peak in a closed loop, then fixed rates up to twice the peak, then memory
+    ///
+    /// At a fixed rate, the latency of a request counts from its scheduled time. The load has 1,024 connections from 40
+    /// addresses, so that the overload reaches the service, which runs at most 64 requests of an address at a time. A request waits in
+    /// the generator while all connections are busy, and this wait counts. Requests that wait at the end are not sent. A 503 is a
+    /// rejection, and any other unexpected response is a failure. A step is invalid if the generator was late by more than half of
+    /// the p99. Finally, a new process of the service gets 10,000 connections, and serves reads at half the peak over 64 of them
+    #[arg(long, conflicts_with_all = ["crossed", "peers", "only"])]
+    overload: bool,
     /// Number of rounds [default: 5, with --quick 3]
     #[arg(long, value_name = "NUMBER")]
     rounds: Option<usize>,
@@ -89,7 +102,7 @@ struct Arguments {
     /// The file to which the results are written, as a section [default: docs/benchmarks.md, with --only none]
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// The section's title [default: Present, with --peers Peers]
+    /// The section's title [default: Present, with --peers Peers, with --overload Overload]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// The measured commit, for the file
@@ -102,8 +115,28 @@ struct Arguments {
 
 impl Arguments {
     fn title(&self) -> &str {
-        let default = if self.peers { "Peers" } else { "Present" };
+        let default = match self {
+            Self { overload: true, .. } => "Overload",
+            Self { peers: true, .. } => "Peers",
+            _ => "Present",
+        };
         self.title.as_deref().unwrap_or(default)
+    }
+
+    /// Returns the number of rounds, the time of a measurement in a round, and the number of connections.
+    fn extent(&self) -> (usize, Duration, usize) {
+        // A debug build streams some 240 PDFs per second. With 64 connections, requests would wait for a database connection for
+        // longer than the service allows, and it would respond with 503.
+        let (rounds, seconds, connections) = match self {
+            Self { check: true, .. } => (1, 1, 8),
+            Self { quick: true, .. } => (3, 1, 64),
+            _ => (5, 4, 64),
+        };
+        (
+            self.rounds.unwrap_or(rounds).max(1),
+            Duration::from_secs(self.seconds.unwrap_or(seconds).max(1)),
+            self.connections.unwrap_or(connections).max(1),
+        )
     }
 }
 
@@ -166,6 +199,9 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         log_level: "info",
         request_log: "on",
     };
+    if arguments.overload {
+        return overload(arguments, &fixture, &setup, &operations, load_average, began).await;
+    }
     if let Some(seconds) = arguments.crossed {
         return crossed_nonces(arguments, &fixture, &setup, seconds).await;
     }
@@ -204,29 +240,27 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         without_log: Server::service(&without_log).await?,
         without_request_log: Server::service(&without_request_log).await?,
     };
-    // A debug build streams some 240 PDFs per second. With 64 connections, requests would wait for a database connection for
-    // longer than the service allows, and it would respond with 503.
-    let (rounds, seconds, connections) = match arguments {
-        Arguments { check: true, .. } => (1, 1, 8),
-        Arguments { quick: true, .. } => (3, 1, 64),
-        _ => (5, 4, 64),
-    };
+    let (rounds, time, connections) = arguments.extent();
     let plan = Plan {
         fixture: &fixture,
         servers: &servers,
         pgbench: &pgbench,
         operations: &operations,
         only: &arguments.only,
-        rounds: arguments.rounds.unwrap_or(rounds).max(1),
-        time: Duration::from_secs(arguments.seconds.unwrap_or(seconds).max(1)),
-        connections: arguments.connections.unwrap_or(connections).max(1),
+        rounds,
+        time,
+        connections,
     };
-    let results = measure(&plan, statement_costs).await?;
+    let mut results = measure(&plan, statement_costs).await?;
+    let baselines = match arguments.peers {
+        true => "each peer with 16 connections to the database, like the service's pool",
+        false => "pgbench with 16 sessions like the service's pool, sql-insert with 64",
+    };
     let conditions = conditions(
         arguments,
-        &plan,
         &fixture.postgres_version().await?,
         load_average,
+        format!("{connections} connections; {baselines}"),
         began,
     );
     let text = report::markdown(&conditions, &results);
@@ -251,6 +285,10 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         servers.without_request_log,
     ]) {
         server.stop().await;
+    }
+    if arguments.check && !arguments.peers {
+        let overload = overload(arguments, &fixture, &setup, &operations, load_average, began).await?;
+        results.problems.extend(overload.problems);
     }
     drop(operations);
     fixture.stop().await;
@@ -289,6 +327,51 @@ async fn crossed_nonces(
     Ok(results)
 }
 
+/// Measures latency and overload.
+async fn overload(
+    arguments: &Arguments,
+    fixture: &Fixture,
+    setup: &ServiceSetup<'_>,
+    operations: &[Operation<'_>],
+    load_average: f64,
+    began: Instant,
+) -> Result<Results, BenchError> {
+    let (rounds, time, closed) = arguments.extent();
+    let (connections, open) = if arguments.check { (64, 200) } else { (1_024, 10_000) };
+    let plan = overload::Plan {
+        fixture,
+        setup,
+        operations,
+        rounds,
+        time,
+        closed,
+        connections,
+        open,
+    };
+    let overload = overload::measure(&plan).await?;
+    let (postgres, run) = (
+        fixture.postgres_version().await?,
+        format!("{closed} connections for the peak, {connections} at fixed rates"),
+    );
+    let conditions = conditions(arguments, &postgres, load_average, run, began);
+    let text = report::head(&conditions, &overload.targets) + overload::EXPLANATION + &overload.tables;
+    if arguments.check {
+        println!("measured latency and overload");
+    } else {
+        println!("{text}");
+    }
+    if let Some(path) = &arguments.write {
+        report::write(path, arguments.title(), &text)?;
+        let chart = path.with_file_name("overload.svg");
+        std::fs::write(&chart, &overload.chart).map_err(BenchError::io(format!("write {}", chart.display())))?;
+        eprintln!("written to {} and {}", path.display(), chart.display());
+    }
+    Ok(Results {
+        problems: overload.problems,
+        ..Results::default()
+    })
+}
+
 fn check_names(only: &[String], operations: &[Operation<'_>]) -> Result<(), BenchError> {
     let of_peers: Vec<String> = peers::names().collect();
     let names: Vec<&str> = operations
@@ -325,8 +408,9 @@ fn check_statements(
     Ok(())
 }
 
-fn conditions(arguments: &Arguments, plan: &Plan<'_>, postgres: &str, load_average: f64, began: Instant) -> Conditions {
+fn conditions(arguments: &Arguments, postgres: &str, load_average: f64, run: String, began: Instant) -> Conditions {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let (rounds, time, _) = arguments.extent();
     Conditions(vec![
         ("Commit", format!("{}, {}", arguments.commit, arguments.date)),
         (
@@ -340,14 +424,8 @@ fn conditions(arguments: &Arguments, plan: &Plan<'_>, postgres: &str, load_avera
         (
             "Run",
             format!(
-                "{} rounds of {} s per line, {} connections; {}; {:.0} s in total",
-                plan.rounds,
-                plan.time.as_secs(),
-                plan.connections,
-                match arguments.peers {
-                    true => "each peer with 16 connections to the database, like the service's pool",
-                    false => "pgbench with 16 sessions like the service's pool, sql-insert with 64",
-                },
+                "{rounds} rounds of {} s per line, {run}; {:.0} s in total",
+                time.as_secs(),
                 began.elapsed().as_secs_f64()
             ),
         ),

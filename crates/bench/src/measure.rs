@@ -254,7 +254,11 @@ async fn run_load(
     Ok(sample)
 }
 
-async fn records(fixture: &Fixture) -> Result<i64, BenchError> {
+/// Returns the number of recorded measurements.
+///
+/// # Errors
+/// If the database does not respond.
+pub async fn records(fixture: &Fixture) -> Result<i64, BenchError> {
     Ok(fixture
         .client
         .query_one("SELECT count(*) FROM measurements", &[])

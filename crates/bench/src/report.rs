@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::BenchError;
 use crate::measure::Results;
-use crate::targets::{self, min_median_max};
+use crate::targets::{self, Line, min_median_max};
 
 /// The head of a new file.
 const HEAD: &str = "# Benchmarks\n\n\
@@ -17,15 +17,16 @@ const HEAD: &str = "# Benchmarks\n\n\
     - `hello` is a minimal HTTP server without a database.\n\
     - `sql-…` is pgbench with the service's own statements.\n\
     - The sum bound of an operation is `1 / (1/sql + 1/hello)`.\n\
-    - The peers are servers in `crates/bench/peers/` that do the same job on five of the operations.\n\n\
+    - The peers are servers in `crates/bench/peers/` that do the same job on five of the operations.\n\
+    - `script/bench --overload` measures latency at fixed rates up to twice the peak, and the memory of 10,000 connections.\n\n\
     No durability is traded for speed: `fsync` and `synchronous_commit` are on, and the log is written to a file. The benchmark\n\
     checks the status of every response, and the body of one in 64.\n";
 
 /// The conditions of a measurement, as names and values.
 pub struct Conditions(pub Vec<(&'static str, String)>);
 
-/// Formats the tables.
-pub fn markdown(conditions: &Conditions, results: &Results) -> String {
+/// Formats the conditions and the targets.
+pub fn head(conditions: &Conditions, targets: &[Line]) -> String {
     let mut text = String::new();
     for (name, value) in &conditions.0 {
         line(&mut text, &format!("- {name}: {value}"));
@@ -34,7 +35,7 @@ pub fn markdown(conditions: &Conditions, results: &Results) -> String {
         &mut text,
         "\n| Ratio | min | median | max | target | |\n|---|--:|--:|--:|---|---|",
     );
-    for target in targets::lines(results) {
+    for target in targets {
         let [min, median, max] = target.values.map(number);
         let met = if target.met { "met" } else { "**missed**" };
         line(
@@ -45,6 +46,12 @@ pub fn markdown(conditions: &Conditions, results: &Results) -> String {
             ),
         );
     }
+    text
+}
+
+/// Formats the tables.
+pub fn markdown(conditions: &Conditions, results: &Results) -> String {
+    let mut text = head(conditions, &targets::lines(results));
     line(
         &mut text,
         "\nRuns per second; microseconds of processor time per request of the server, PostgreSQL and the load generator;\n\
@@ -120,8 +127,10 @@ fn line(text: &mut String, line: &str) {
     let _ = writeln!(text, "{line}");
 }
 
-fn number(value: f64) -> String {
+/// Formats a number with as many digits as it needs; NaN is an empty cell.
+pub fn number(value: f64) -> String {
     match value {
+        value if value.is_nan() => String::new(),
         value if value >= 100.0 => format!("{value:.0}"),
         value if value == value.round() => format!("{value:.0}"),
         value if value < 0.01 => format!("{value:.4}"),

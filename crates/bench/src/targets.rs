@@ -1,5 +1,7 @@
 //! Performance targets: ratios to the baselines of the same round, and the target for each ratio.
 
+use std::time::Duration;
+
 use crate::baselines::ADMISSION_BATCH;
 use crate::measure::{LIST_WITHOUT_LOG, LIST_WITHOUT_REQUEST_LOG, Results};
 use crate::peers;
@@ -117,6 +119,14 @@ pub fn min_median_max(values: &[f64]) -> Option<[f64; 3]> {
         f64::midpoint(sorted[half - 1], sorted[half])
     };
     Some([first, median, last])
+}
+
+/// Returns the milliseconds within which this part of the sorted latencies lies; NaN if there are none.
+pub fn millis_at(latencies: &[Duration], part: f64) -> f64 {
+    let place = (latencies.len().saturating_sub(1) as f64 * part).round() as usize;
+    latencies
+        .get(place)
+        .map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e3)
 }
 
 #[cfg(test)]
