@@ -2,11 +2,14 @@
 //! times, and asserts nothing about them.
 
 use std::fs;
+use std::process::Stdio;
 use std::time::Duration;
 
 use partner_api_tests::service::try_send;
 use partner_api_tests::suspended_processes::SuspendedProcesses;
 use partner_api_tests::{ALPHA, Request};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::config::Host;
@@ -20,6 +23,9 @@ use super::{Kind, REPLICAS};
 /// The number of outages of each kind and duration; 3 by default.
 const VARIABLE: &str = "HISTORY_ROUNDS";
 
+/// Set by `script/histories` where `nft` can drop packets, in a network namespace of this process.
+const HAS_NFT: &str = "HISTORY_NFT";
+
 /// The clients of each replica.
 const CLIENTS: usize = 4;
 
@@ -27,14 +33,18 @@ const CLIENTS: usize = 4;
 enum Outage {
     Killed,
     Frozen,
+    /// The kernel drops all packets, also those of new connections.
+    Dropped,
+    /// Connections are established, and nothing is forwarded.
     BlackHole,
     Refused,
 }
 
 /// The outages, with their durations in seconds.
-const OUTAGES: [(Outage, &[u64]); 4] = [
+const OUTAGES: [(Outage, &[u64]); 5] = [
     (Outage::Killed, &[1, 20]),
     (Outage::Frozen, &[5, 20, 60]),
+    (Outage::Dropped, &[5, 20, 60]),
     (Outage::BlackHole, &[5, 20]),
     (Outage::Refused, &[1, 20]),
 ];
@@ -52,6 +62,17 @@ async fn read(addresses: Addresses, name: String, successes: watch::Sender<Insta
         }
         sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Runs commands of nftables.
+async fn nft(commands: &str) {
+    let mut nft = Command::new("nft")
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    nft.stdin.take().unwrap().write_all(commands.as_bytes()).await.unwrap();
+    assert!(nft.wait().await.unwrap().success(), "nft must accept {commands}");
 }
 
 /// Lets an outage strike, and returns the time at which PostgreSQL is back.
@@ -74,6 +95,19 @@ async fn strike(outage: Outage, time: Duration, setting: &mut Setting, proxies: 
             let frozen = SuspendedProcesses::processes(cluster.processes().await);
             sleep(time).await;
             drop(frozen);
+            Instant::now()
+        }
+        Outage::Dropped => {
+            for proxy in proxies {
+                let port = proxy.address.port();
+                nft(&format!(
+                    "add table inet outage; add chain inet outage input {{ type filter hook input priority 0; }}; \
+                    add rule inet outage input tcp dport {port} drop; add rule inet outage input tcp sport {port} drop"
+                ))
+                .await;
+            }
+            sleep(time).await;
+            nft("delete table inet outage").await;
             Instant::now()
         }
         Outage::BlackHole => {
@@ -114,6 +148,12 @@ async fn the_time_until_each_replica_succeeds_again() {
     }
     println!("| Outage | Duration | Outages | Median | Longest | Load average |\n|---|---|---|---|---|---|");
     for (outage, durations) in OUTAGES {
+        if matches!(outage, Outage::Dropped) && std::env::var_os(HAS_NFT).is_none() {
+            eprintln!(
+                "leaving out outages in which the kernel drops packets: they need root, and nft of the package nftables"
+            );
+            continue;
+        }
         for seconds in durations {
             let mut times = Vec::new();
             for _ in 0..rounds {
