@@ -96,6 +96,7 @@ mod tests {
             assert_eq!(own.len(), PARTNER_QUOTA / OVERHEAD, "of {partner}");
             held.push(own);
         }
+        assert_eq!(budget.in_use(), CAPACITY);
         assert!(
             budget.reserve(&package(partners[4], "")).is_none(),
             "the capacity is used up"
