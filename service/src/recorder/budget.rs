@@ -102,6 +102,7 @@ mod tests {
             "the capacity is used up"
         );
         held[0].pop();
+        assert_eq!(budget.in_use(), CAPACITY - OVERHEAD);
         assert!(budget.reserve(&package(partners[1], "")).is_none(), "beyond its quota");
         assert!(budget.reserve(&package(partners[4], "")).is_some());
         held.clear();

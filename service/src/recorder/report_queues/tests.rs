@@ -148,6 +148,7 @@ async fn a_batch_has_packages_for_one_target_up_to_a_number_of_bytes() {
             .collect::<Vec<_>>()
     };
     assert_eq!([sizes(), sizes(), sizes()], [[1], [2], [1]]);
+    assert_eq!(queues.len(), 0);
 }
 
 #[tokio::test]
