@@ -135,19 +135,24 @@ mod tests {
         let found = computed(value_of, bounds_of);
         let found: Vec<_> = found
             .iter()
-            .map(|one| (one.code.as_str(), one.value.to_string(), one.is_difference, one.status))
+            .map(|one| (one.code.as_str(), one.value.to_string(), one.unit(), one.status))
             .collect();
         assert_eq!(
             found,
             [
-                ("BRAKE_FRONT_SUM", "3.57".to_owned(), false, None),
+                ("BRAKE_FRONT_SUM", "3.57".to_owned(), "kN", None),
                 (
                     "BRAKE_FRONT_DIFFERENCE",
                     "30.0".to_owned(),
-                    true,
+                    "percent",
                     Some(PointStatus::Borderline)
                 ),
-                ("SUSP_REAR_DIFFERENCE", "10.0".to_owned(), true, Some(PointStatus::Good)),
+                (
+                    "SUSP_REAR_DIFFERENCE",
+                    "10.0".to_owned(),
+                    "percent",
+                    Some(PointStatus::Good)
+                ),
             ]
         );
     }

@@ -82,6 +82,7 @@ mod tests {
             assert!(!tag.matches(Some(other)), "{other}");
         }
         assert!(!tag.matches(None));
+        assert!(tag.matches_if_range(&text) && !tag.matches_if_range(&format!("W/{text}")));
         assert_ne!(tag, ETag::of_json(&["b"]).unwrap());
     }
 

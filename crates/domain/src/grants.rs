@@ -100,6 +100,8 @@ mod tests {
         let grants = Grants::new([id(10)], [(id(20), vec![id(21), id(22)]), (id(30), vec![])]);
         assert_eq!(grants.organizations(), [id(10), id(20), id(30)]);
         assert_eq!(grants.branches(), [id(21), id(22)]);
+        assert_eq!((grants.whole(), grants.len()), (&[id(10)][..], 3));
+        assert!(!grants.is_empty());
         assert_eq!(grants.of_organization(id(10)), Some(Grants::new([id(10)], [])));
         let restricted = grants.of_organization(id(20)).unwrap();
         assert_eq!(

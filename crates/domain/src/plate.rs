@@ -200,6 +200,12 @@ mod tests {
     }
 
     #[test]
+    fn a_plate_is_written_in_its_normal_form() {
+        let plate = Plate::parse("34 abc 123").expect("a plate");
+        assert_eq!((plate.to_string().as_str(), plate.as_ref()), ("34ABC123", "34ABC123"));
+    }
+
+    #[test]
     fn an_error_names_the_first_invalid_part() {
         use PlateError::{Digits, Letters, Province};
         let table = [

@@ -21,3 +21,59 @@ pub fn is_plausible(documented: Option<(Decimal, Decimal)>, value: Decimal, narr
     let NarrowedRange { minimum, maximum } = narrowed;
     within && minimum.is_none_or(|minimum| minimum <= value) && maximum.is_none_or(|maximum| value <= maximum)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MEA-17
+    #[test]
+    fn a_value_is_plausible_in_both_ranges_whose_bounds_are_inclusive() {
+        let documented = Some((Decimal::from(0), Decimal::from(30)));
+        let narrowed = |minimum: Option<i32>, maximum: Option<i32>| NarrowedRange {
+            minimum: minimum.map(Decimal::from),
+            maximum: maximum.map(Decimal::from),
+        };
+        let table = [
+            (
+                documented,
+                None,
+                None,
+                [(-1, false), (0, true), (30, true), (31, false)],
+            ),
+            (
+                documented,
+                Some(5),
+                None,
+                [(4, false), (5, true), (30, true), (31, false)],
+            ),
+            (
+                documented,
+                None,
+                Some(20),
+                [(-1, false), (0, true), (20, true), (21, false)],
+            ),
+            (
+                documented,
+                Some(-5),
+                Some(40),
+                [(-1, false), (0, true), (30, true), (31, false)],
+            ),
+            (
+                None,
+                Some(5),
+                Some(20),
+                [(4, false), (5, true), (20, true), (21, false)],
+            ),
+        ];
+        for (documented, minimum, maximum, values) in table {
+            for (value, expected) in values {
+                let is_plausible = is_plausible(documented, Decimal::from(value), narrowed(minimum, maximum));
+                assert_eq!(
+                    is_plausible, expected,
+                    "{value} in {documented:?}, {minimum:?} to {maximum:?}"
+                );
+            }
+        }
+    }
+}

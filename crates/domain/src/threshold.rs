@@ -211,6 +211,11 @@ mod tests {
                 ],
             ),
             (bounds("60", "", "", ""), vec![range("60", OutOfLimit), range("", Good)]),
+            // The borderline range is inside of the good one.
+            (
+                bounds("0", "30", "10", "20"),
+                vec![range("0", OutOfLimit), range("30", Good), range("", OutOfLimit)],
+            ),
             // Borderline on one side only, and equal bounds.
             (
                 bounds("10", "20", "10", "30"),
@@ -234,13 +239,14 @@ mod tests {
 
     #[test]
     fn each_status_has_its_code_label_and_severity() {
-        let texts = [Good, Borderline, OutOfLimit].map(|status| (status.code(), status.label(), status.severity()));
+        let texts = [Good, Borderline, OutOfLimit]
+            .map(|status| (status.code(), status.label(), status.label_en(), status.severity()));
         assert_eq!(
             texts,
             [
-                ("GOOD", "İyi", "NONE"),
-                ("BORDERLINE", "Sınırda", "MEDIUM"),
-                ("OUT_OF_LIMIT", "Limit dışı", "HIGH")
+                ("GOOD", "İyi", "Good", "NONE"),
+                ("BORDERLINE", "Sınırda", "Borderline", "MEDIUM"),
+                ("OUT_OF_LIMIT", "Limit dışı", "Out of limits", "HIGH")
             ]
         );
     }

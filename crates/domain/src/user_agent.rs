@@ -106,6 +106,7 @@ mod tests {
             "Mozilla/5.0 (Linux; Android 9; SM-G960F Build/PPR1.180610.011) Version/4.0",
             "Dalvik/2.1.0 (Linux; U; Android 13; SM-A536B)",
             "Go-http-client/2.0",
+            "InspectionGatewayClient/2.1",
         ] {
             assert_eq!(redact(agent), agent);
         }
@@ -146,5 +147,6 @@ mod tests {
         assert_eq!(redact(&truncated).len(), MAX_LENGTH);
         let one_word = "x".repeat(MAX_EXAMINED + 1);
         assert_eq!(truncate(one_word.as_bytes()), None);
+        assert_eq!(truncate(&one_word.as_bytes()[1..]).as_deref(), Some(&one_word[1..]));
     }
 }

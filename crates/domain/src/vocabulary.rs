@@ -30,3 +30,13 @@ pub const TRANSMISSIONS: &[&str] = &["MANUAL", "AUTOMATIC", "SEMI_AUTOMATIC", "O
 
 /// Payment methods.
 pub const PAYMENT_TYPES: &[&str] = &["CASH", "CARD", "TRANSFER"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_model_year_is_the_next_year() {
+        assert_eq!(latest_model_year("2026-12-31T23:59:59Z".parse().unwrap()), 2027);
+    }
+}

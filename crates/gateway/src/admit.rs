@@ -88,3 +88,26 @@ pub(super) async fn admit<C: Contract>(
         Err(error) => Err(info.rejected(error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// LIM-1
+    #[test]
+    fn the_last_request_within_the_limit_is_not_over_it() {
+        let status = |position| RateLimitStatus {
+            limit: 3,
+            position,
+            resets_in: Duration::ZERO,
+        };
+        for (position, remaining, is_exceeded) in [(1, 2, false), (3, 0, false), (4, 0, true)] {
+            let status = status(position);
+            assert_eq!(
+                (status.remaining(), status.is_exceeded()),
+                (remaining, is_exceeded),
+                "{position}"
+            );
+        }
+    }
+}

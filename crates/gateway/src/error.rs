@@ -253,6 +253,20 @@ impl ErrorCode for TestCode {
 mod tests {
     use super::*;
 
+    #[test]
+    fn an_error_has_the_fields_of_its_kind() {
+        let wrong = ValidationError::of_parameter("limit", "is wrong");
+        let invalid = ApiError::<TestCode>::invalid_request(wrong);
+        assert_eq!((invalid.message.as_str(), invalid.status()), ("limit: is wrong", 400));
+        assert!(invalid.validation_errors.is_some() && invalid.reason == Some(Reason::ArgumentRejected));
+        let method = ApiError::<TestCode>::method_not_allowed(&http::Method::PUT, "GET, POST");
+        assert_eq!(method.allow.as_deref(), Some("GET, POST"));
+        let unavailable = ApiError::<TestCode>::unavailable(Reason::NoConnection);
+        assert_eq!(unavailable.retry_after, Some(Duration::from_secs(1)));
+        assert_eq!(unavailable.reason, Some(Reason::NoConnection));
+        assert_eq!(invalid.to_string(), invalid.message);
+    }
+
     /// ERR-9
     #[test]
     fn a_message_says_how_many_errors_are_in_the_details() {

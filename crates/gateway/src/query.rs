@@ -133,3 +133,27 @@ fn unknown(name: &str, known: &[&str]) -> String {
 fn short(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_for_an_invalid_escape_names_its_parameter() {
+        let query = "limit=%zz&city=50%zz&flag%";
+        for (offset, name) in [(6, "limit"), (17, "city"), (25, "flag%")] {
+            assert_eq!(name_at(query, offset), name);
+        }
+    }
+
+    #[test]
+    fn unknown_parameters_are_an_error_at_once_only_if_the_query_is_never_read() {
+        let query = || DecodedQuery(vec![(b"city".to_vec(), b"1".to_vec())]);
+        let rejected = query().of_operation(&[], |_| None).unwrap_err();
+        assert_eq!(rejected.reason, Reason::ParameterUnknown);
+        let (read, reason) = query().of_operation(&["limit"], |_| None).unwrap();
+        assert_eq!((read.errors.len(), reason), (1, Some(Reason::ParameterUnknown)));
+        let (read, reason) = query().of_operation(&["city"], |_| None).unwrap();
+        assert_eq!((read.pairs.len(), read.errors.len(), reason), (1, 0, None));
+    }
+}

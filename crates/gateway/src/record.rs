@@ -99,3 +99,23 @@ fn length(response: &Response<Body>) -> Option<u64> {
         announced.to_str().ok()?.parse().ok()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standard_method_has_its_name_in_the_log_and_other_text_has_not() {
+        for name in [
+            "GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "CONNECT", "PATCH", "TRACE",
+        ] {
+            assert_eq!(method(&name.parse().unwrap()), name);
+        }
+        assert_eq!(method(&"34ABC123".parse().unwrap()), "OTHER");
+    }
+
+    #[test]
+    fn the_length_of_a_body_in_memory_is_known() {
+        assert_eq!(length(&Response::new(Body::from("four".to_owned()))), Some(4));
+    }
+}

@@ -134,3 +134,28 @@ pub fn host_problem(version: Version, headers: &HeaderMap) -> Option<&'static st
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_request_names_its_host_once_and_may_omit_it_except_in_http_1_1() {
+        for (version, hosts, problem) in [
+            (Version::HTTP_11, 0, Some("is missing")),
+            (Version::HTTP_2, 0, None),
+            (Version::HTTP_11, 1, None),
+            (Version::HTTP_11, 2, Some("was sent more than once")),
+            (Version::HTTP_2, 2, Some("was sent more than once")),
+        ] {
+            let mut headers = HeaderMap::new();
+            for _ in 0..hosts {
+                headers.append(header::HOST, HeaderValue::from_static("example.org"));
+            }
+            let found = host_problem(version, &headers).and_then(|found| found.split([',', ';']).next());
+            assert_eq!(found, problem, "{version:?} with {hosts}");
+        }
+    }
+}

@@ -128,6 +128,13 @@ mod tests {
         assert_eq!(body(response).await, json!({ "error": expected }));
     }
 
+    #[test]
+    fn only_4xx_and_5xx_are_errors() {
+        for (status, expected) in [(200, false), (304, false), (404, true), (503, true)] {
+            assert_eq!(is_error(StatusCode::from_u16(status).unwrap()), expected, "{status}");
+        }
+    }
+
     /// REQ-14
     #[test]
     fn a_response_with_an_etag_may_be_revalidated_and_no_other_may_be_stored() {

@@ -178,7 +178,25 @@ impl Borrow<str> for KeyId {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
+
+    #[test]
+    fn an_environment_is_parsed_as_it_is_written() {
+        for environment in [Environment::Test, Environment::Live] {
+            assert_eq!(environment.to_string().parse(), Ok(environment));
+        }
+        assert_eq!("TEST".parse::<Environment>(), Err(UnknownEnvironment));
+    }
+
+    #[test]
+    fn a_key_id_is_found_in_a_map_by_its_text() {
+        let text = "vip_test_ABCDEFGHIJKLMNOPQRSTUV";
+        let key_id: KeyId = text.parse().unwrap();
+        assert_eq!(key_id.as_ref(), text);
+        assert_eq!(HashMap::from([(key_id, 1)]).get(text), Some(&1));
+    }
 
     /// KEY-1
     #[test]

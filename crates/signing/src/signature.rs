@@ -80,4 +80,10 @@ mod tests {
         let other = Secret::generate(&[7; 20]);
         assert!(!verify(&other, "GET", &signature));
     }
+
+    /// SVC-12
+    #[test]
+    fn the_text_of_a_certificate_begins_with_a_line_of_its_own() {
+        assert_eq!(certificate_text("{}"), "certificate\n{}");
+    }
 }

@@ -96,11 +96,13 @@ mod tests {
             assert_eq!(own.len(), PARTNER_QUOTA / OVERHEAD, "of {partner}");
             held.push(own);
         }
+        assert_eq!(budget.in_use(), CAPACITY);
         assert!(
             budget.reserve(&package(partners[4], "")).is_none(),
             "the capacity is used up"
         );
         held[0].pop();
+        assert_eq!(budget.in_use(), CAPACITY - OVERHEAD);
         assert!(budget.reserve(&package(partners[1], "")).is_none(), "beyond its quota");
         assert!(budget.reserve(&package(partners[4], "")).is_some());
         held.clear();

@@ -250,3 +250,14 @@ fn finish_all(batch: Vec<WaitingPackage>, error: &RecordError) {
         waiting.finish(Err(error.clone()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pool_has_a_connection_for_each_task_and_a_short_timeout() {
+        let settings = pool_settings(&PoolSettings::default());
+        assert_eq!((settings.size, settings.statement_timeout), (4, STATEMENT_TIMEOUT));
+    }
+}

@@ -182,9 +182,34 @@ pub(super) mod tests {
         }
         let (single, _outcome) = waiting(2, "single");
         queue.push(single);
+        assert_eq!(queue.len(), 3 * MAX_BATCH + 1);
         let batch = queue.take();
         assert_eq!(batch.len(), MAX_BATCH);
         assert_eq!(names(&batch)[..3], ["flood", "single", "flood"]);
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_full_at_its_number_of_bytes() {
+        let queue = Queue::default();
+        let mut outcomes = Vec::new();
+        for name in ["first", "second", "third"] {
+            let (mut waiting, outcome) = waiting(1, name);
+            waiting.package.raw = vec![0; MAX_BATCH_BYTES / 2].into();
+            queue.push(waiting);
+            outcomes.push(outcome);
+        }
+        assert_eq!(names(&queue.take()), ["first", "second"]);
+    }
+
+    #[tokio::test]
+    async fn a_closed_queue_is_filled_until_its_last_package_is_taken() {
+        let queue = Queue::default();
+        let (last, _outcome) = waiting(1, "last");
+        queue.push(last);
+        queue.close();
+        assert!(queue.is_filled().await);
+        queue.take();
+        assert!(!queue.is_filled().await);
     }
 
     #[tokio::test]

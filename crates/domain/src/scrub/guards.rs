@@ -180,7 +180,7 @@ impl<'t> Guards<'t> {
             return true;
         }
         self.code_before(&candidate.span)
-            .is_some_and(|code| is_capitals(code) || (doubtful && text.ends_with('/') && !code.is_empty()))
+            .is_some_and(|code| is_capitals(code) || (doubtful && text.ends_with('/')))
     }
 
     /// Returns the word before a dash, an underscore or a slash before the span, if it does not introduce a number.
@@ -206,7 +206,8 @@ impl<'t> Guards<'t> {
 
     fn is_amount_or_list(&self, candidate: &Candidate) -> bool {
         let span = &candidate.span;
-        if overlaps(&self.amounts, span) || self.cuts_amount(span) {
+        // An amount that overlaps the candidate ends after it, with a unit, which is never inside of a candidate.
+        if self.cuts_amount(span) {
             return true;
         }
         if candidate.certainty == Certainty::Usual && candidate.kind == Kind::Telephone {

@@ -145,3 +145,27 @@ impl Candidate {
         self.kind == Kind::Id && (odd * 7 + 100 - even) % 10 == *tenth && (odd + even + tenth) % 10 == *eleventh
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_all_endings_has_the_check_digits_of_an_id() {
+        for (first, last) in [
+            ("100000001", "46"),
+            ("123456789", "50"),
+            ("190909090", "18"),
+            ("202020202", "00"),
+            ("555555555", "50"),
+        ] {
+            let is_valid = |ending: &String| {
+                candidates(&format!("{first}{ending}"))
+                    .iter()
+                    .any(Candidate::has_valid_check_digits)
+            };
+            let endings = (0..100).map(|number| format!("{number:02}"));
+            assert_eq!(endings.filter(is_valid).collect::<Vec<_>>(), [last], "{first}");
+        }
+    }
+}

@@ -107,6 +107,63 @@ fn texts_without_personal_data_are_unchanged() {
     }
 }
 
+/// PII-2
+#[test]
+fn the_text_around_digits_decides_whether_they_are_a_number() {
+    for (text, clean) in [
+        // Amounts, and digits beside them.
+        ("14.532 123 45 67", "14.532 123 45 67"),
+        ("45.5321234567", "45.[removed]"),
+        ("5.000₺5321234567", "5.000₺[removed]"),
+        ("tel 21.234.567,89 TL", "tel 21.234.567,89 TL"),
+        ("2.123.456.789", "2.123.456.789"),
+        // A separate 90 or 00 after other digits is not a prefix.
+        ("90 90) 212 345 67 89", "90 90) [removed]"),
+        ("14:00 90 532 123 45 67", "14:00 90 [removed]"),
+        ("78 905321234567", "78 [removed]"),
+        ("14:0090 532 123 45 67", "14:[removed]"),
+        ("00:34116794300", "00:[removed]"),
+        ("00900 532 123 45 67", "[removed]"),
+        // A VIN has 17 characters without I, O and Q, and no word before it that announces a number.
+        ("12345678901ABCDEF", "12345678901ABCDEF"),
+        ("ABCDEF12345678901", "ABCDEF12345678901"),
+        ("12345678901ABCDEI", "[removed]ABCDEI"),
+        ("IBCDEF12345678901", "IBCDEF[removed]"),
+        ("02345678901ABCDEF", "[removed]ABCDEF"),
+        ("TC12345678901ABCD", "TC[removed]ABCD"),
+        ("10000000146TC", "[removed]TC"),
+        ("5321234567A", "[removed]A"),
+        ("12345678901a1", "[removed]a1"),
+        // Part numbers and codes.
+        ("40 20 638 805", "40 20 638 805"),
+        ("45 67 456:984", "[removed]"),
+        ("52119-02990", "52119-02990"),
+        ("52119 02990", "[removed]"),
+        ("A 212 345 67 89", "A 212 345 67 89"),
+        ("BA 212 345 67 89", "BA [removed]"),
+        ("212 345 67 89TR", "212 345 67 89TR"),
+        ("Ara2123456789", "Ara[removed]"),
+        ("PO-2123456789", "PO-2123456789"),
+        ("ref/21 23 45 67 89", "ref/21 23 45 67 89"),
+        ("ref/2123456789", "ref/[removed]"),
+        ("ref-21 23 45 67 89", "ref-[removed]"),
+        // A word that announces a number.
+        ("TC 52119-02990", "TC [removed]"),
+        ("no 52119-02990", "no 52119-02990"),
+        // Lists, longer numbers and dates.
+        ("331, 256 51 21", "[removed]"),
+        ("212345, 67 89", "212345, 67 89"),
+        ("2121234567/2", "[removed]"),
+        ("3 25.05.2024/1", "[removed]"),
+        // Letters that look like digits.
+        ("53212lOIOl", "[removed]"),
+        ("5321lOIOlO", "5321lOIOlO"),
+        ("1234567⅒O", "1234567⅒O"),
+    ] {
+        assert_eq!(scrub(text), clean, "{text}");
+    }
+}
+
 fn separator() -> impl Strategy<Value = &'static str> {
     prop_oneof![Just(" "), Just("."), Just("-"), Just(" - "), Just("\u{a0}"), Just("")]
 }

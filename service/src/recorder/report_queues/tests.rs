@@ -116,3 +116,65 @@ async fn an_empty_queue_is_removed() {
     assert!(reports(&queues.check_out(Lock::SkipLocked).0).is_empty());
     assert!(queues.with(|state| state.queues.is_empty() && state.shared.is_empty()));
 }
+
+#[tokio::test]
+async fn a_batch_has_packages_for_one_target_up_to_a_number_of_bytes() {
+    let queues = ReportQueues::default();
+    let mut outcomes = Vec::new();
+    for (plate, size) in [
+        ("a", 1),
+        ("b", MAX_BATCH_BYTES / 2),
+        ("b", MAX_BATCH_BYTES / 2),
+        ("b", 1),
+    ] {
+        let (mut waiting, outcome) = waiting(1, &Uuid::now_v7().to_string());
+        waiting.package.raw = vec![0; size].into();
+        let target = Target {
+            inspection_id: report(1),
+            branch_id: Uuid::nil(),
+            plate: plate.to_owned(),
+        };
+        queues.add(target, waiting);
+        outcomes.push(outcome);
+    }
+    assert_eq!(queues.len(), 1);
+    let sizes = || {
+        queues
+            .check_out(Lock::SkipLocked)
+            .0
+            .batches
+            .iter()
+            .map(|batch| batch.packages.len())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!([sizes(), sizes(), sizes()], [[1], [2], [1]]);
+    assert_eq!(queues.len(), 0);
+}
+
+#[tokio::test]
+async fn a_queue_counts_its_attempts_and_hands_over_what_arrived_since_its_checkout() {
+    let queues = ReportQueues::default();
+    let _outcome = add(&queues, 1, 1);
+    let (checkout, ..) = queues.check_out(Lock::SkipLocked);
+    let _later = add(&queues, 1, 1);
+    let queue = &checkout.batches[0].queue;
+    assert_eq!((queue.count_locked_attempt(), queue.count_locked_attempt()), (1, 2));
+    queue.reset_locked_attempts();
+    assert_eq!(queue.count_locked_attempt(), 1);
+    assert_eq!((queue.drain().len(), queue.drain().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn after_the_queues_are_closed_the_workers_end_with_the_last_queue() {
+    let queues = ReportQueues::default();
+    let _outcome = add(&queues, 1, 1);
+    let workers = async {
+        tokio::join!(queues.next(Lock::Wait), queues.next(Lock::Wait));
+    };
+    tokio::join!(workers, async { queues.close() });
+    assert_eq!(
+        queues.next(Lock::SkipLocked).await.map(|checkout| reports(&checkout)),
+        Some(vec![report(1)])
+    );
+    assert!(queues.next(Lock::SkipLocked).await.is_none());
+}
