@@ -25,6 +25,8 @@ use uuid::Uuid;
 
 use crate::fixture;
 
+pub mod citus;
+
 /// Names the cluster's maintenance database; set by `test-postgres`.
 pub const URL_VARIABLE: &str = "TEST_DATABASE_URL";
 
@@ -53,6 +55,8 @@ const FOLDER_PREFIX: &str = "partner-api-tests-";
 /// A running cluster with its templates, stopped and removed when it is dropped or [`stop`](Cluster::stop)ped.
 pub struct Cluster {
     postgres: Option<EmbeddedPostgres>,
+    /// The workers of Citus, if it is used.
+    workers: Vec<EmbeddedPostgres>,
     folder: PathBuf,
 }
 
@@ -72,22 +76,46 @@ impl Cluster {
         fs::create_dir_all(&temporary).unwrap();
         fs::set_permissions(&temporary, fs::Permissions::from_mode(0o1777)).unwrap();
         // The data need not survive a crash.
-        let options = Options {
+        let mut options = Options {
             durable: false,
             max_connections: 200,
             // The databases exist for a second.
             settings: vec![("autovacuum".into(), "off".into())],
             ..Options::of("partner-api")
         };
+        let mut workers = Vec::new();
+        let citus = citus::file();
+        if citus.is_some() {
+            citus::configure(&mut options);
+            workers = citus::start_workers(&folder, &options).await?;
+        }
         let postgres = EmbeddedPostgres::start(&folder, options).await?;
         let schema = postgres.create_database(SCHEMA).await?;
+        if citus.is_some() {
+            citus::join(&schema, &workers).await?;
+        }
         migrate(&schema).await.unwrap();
         if let Some(folder) = std::env::var_os(LATER_MIGRATIONS_VARIABLE) {
             apply(&schema, &migrations_with(Path::new(&folder))).await.unwrap();
         }
         claim(&schema, Environment::Test).await;
+        if citus.is_some() {
+            citus::create_roles(&schema).await;
+        }
         create_users(&schema).await;
-        let with_fixture = postgres.create_database_from(WITH_FIXTURE, SCHEMA).await?;
+        let nodes: Vec<Config> = [&postgres]
+            .into_iter()
+            .chain(&workers)
+            .map(|node| node.config_of("postgres"))
+            .collect();
+        let with_fixture = match &citus {
+            Some(file) => {
+                citus::distribute(&schema, file).await;
+                citus::copy_schema(&nodes).await;
+                postgres.config_of(WITH_FIXTURE)
+            }
+            None => postgres.create_database_from(WITH_FIXTURE, SCHEMA).await?,
+        };
         in_session(&with_fixture, async |client| {
             fixture::fill(client).await;
             client.batch_execute("ANALYZE").await.unwrap();
@@ -95,11 +123,17 @@ impl Cluster {
         .await;
         // The start of a session writes the cache of the catalog to files, which copies of the template include, so their first
         // sessions need not build it. The statements above have invalidated it.
-        for template in [SCHEMA, WITH_FIXTURE] {
-            in_session(&postgres.config_of(template), async |_| {}).await;
+        match citus {
+            Some(_) => citus::close(&nodes, WITH_FIXTURE).await,
+            None => {
+                for template in [SCHEMA, WITH_FIXTURE] {
+                    in_session(&postgres.config_of(template), async |_| {}).await;
+                }
+            }
         }
         Ok(Self {
             postgres: Some(postgres),
+            workers,
             folder,
         })
     }
@@ -107,6 +141,12 @@ impl Cluster {
     /// Returns the value for [`URL_VARIABLE`].
     pub fn url(&self) -> String {
         self.postgres.as_ref().unwrap().url_of("postgres")
+    }
+
+    /// Returns the value for [`citus::WORKERS_VARIABLE`].
+    pub fn worker_urls(&self) -> String {
+        let urls: Vec<String> = self.workers.iter().map(|worker| worker.url_of("postgres")).collect();
+        urls.join(" ")
     }
 
     /// Returns a folder for temporary files, the value for `TMPDIR`. It is removed with the cluster.
@@ -119,12 +159,16 @@ impl Cluster {
         if let Some(postgres) = self.postgres.take() {
             postgres.stop().await;
         }
+        for worker in self.workers.drain(..) {
+            worker.stop().await;
+        }
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.postgres = None;
+        self.workers.clear();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -280,10 +324,11 @@ impl Database {
         let version: i32 = client.query_one(version, &[]).await.unwrap().get(0);
         // Copying files is faster without durability than PostgreSQL's default, which writes each page to the log as well.
         let strategy = if version >= 150_000 { "STRATEGY file_copy" } else { "" };
-        client
-            .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template} {strategy}"))
-            .await
-            .unwrap();
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template} {strategy}");
+        client.batch_execute(&create).await.unwrap();
+        for worker in citus::workers() {
+            connect(&worker).await.batch_execute(&create).await.unwrap();
+        }
         Self { maintenance, name }
     }
 
@@ -317,11 +362,13 @@ impl Drop for Database {
                 .build()
                 .unwrap();
             runtime.block_on(async {
-                let client = connect(&maintenance).await;
-                client
-                    .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
-                    .await
-                    .unwrap();
+                for node in [maintenance].into_iter().chain(citus::workers()) {
+                    let client = connect(&node).await;
+                    client
+                        .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
+                        .await
+                        .unwrap();
+                }
             });
         });
         let removed = removal.join();

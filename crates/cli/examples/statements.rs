@@ -10,6 +10,11 @@ use partner_api_store::statement::STATEMENTS;
 
 fn main() {
     for statement in STATEMENTS {
-        println!("{}\t{}", statement.name(), statement.sql().replace('\n', " "));
+        // A comment would hide what follows it on the same line.
+        let lines = statement
+            .sql()
+            .lines()
+            .map(|line| line.split("-- ").next().unwrap_or_default());
+        println!("{}\t{}", statement.name(), lines.collect::<Vec<_>>().join(" "));
     }
 }

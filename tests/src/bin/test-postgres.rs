@@ -12,7 +12,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use partner_api_tests::cluster::{Cluster, URL_VARIABLE};
+use partner_api_tests::cluster::{Cluster, URL_VARIABLE, citus};
 use partner_api_tests::{coverage, snapshot_log};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
@@ -40,6 +40,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     command
         .args(arguments)
         .env(URL_VARIABLE, cluster.url())
+        .env(citus::WORKERS_VARIABLE, cluster.worker_urls())
         // Stores and clusters that tests create are in memory, too, if enough is free.
         .env("TMPDIR", cluster.temporary())
         .kill_on_drop(true);

@@ -1,0 +1,2 @@
+-- Leaves all tables on the coordinator.
+SELECT;
