@@ -253,7 +253,23 @@ fn finish_all(batch: Vec<WaitingPackage>, error: &RecordError) {
 
 #[cfg(test)]
 mod tests {
+    use partner_api_store::pool::{parse_url, pool};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Returns the state of a recorder whose database accepts connections and never responds.
+    pub(super) async fn hung_database() -> (TcpListener, Shared) {
+        let database = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgresql://u@{}/d", database.local_addr().unwrap());
+        let shared = Shared {
+            pool: pool(parse_url(&url).unwrap(), &PoolSettings::default()).unwrap(),
+            attempt_timeout: Duration::from_millis(50),
+            queue: Queue::default(),
+            report_queues: ReportQueues::default(),
+        };
+        (database, shared)
+    }
 
     #[test]
     fn the_pool_has_a_connection_for_each_task_and_a_short_timeout() {
