@@ -271,6 +271,23 @@ mod tests {
         (database, shared)
     }
 
+    #[tokio::test]
+    async fn a_recorder_reports_its_unfinished_packages_and_closes_its_queue() {
+        let (_database, shared) = hung_database().await;
+        let shared = Arc::new(shared);
+        let recorder = Recorder {
+            shared: shared.clone(),
+            budget: Arc::default(),
+        };
+        let submitted = recorder.submit(queue::tests::package(Uuid::nil(), ""), Deadline::begin());
+        assert!(submitted.now_or_never().is_none());
+        let InFlight { queued, reports, bytes } = recorder.in_flight();
+        assert_eq!((queued, reports, bytes), (1, 0, recorder.budget.in_use()));
+        drop(recorder);
+        drop(shared.queue.take());
+        assert_eq!(shared.queue.is_filled().now_or_never(), Some(false));
+    }
+
     #[test]
     fn the_pool_has_a_connection_for_each_task_and_a_short_timeout() {
         let settings = pool_settings(&PoolSettings::default());
