@@ -300,4 +300,29 @@ mod tests {
         run(pool, waiting, windows, Meter::default()).await;
         assert!(database.accept().now_or_never().is_none(), "the database was queried");
     }
+
+    #[test]
+    fn a_used_nonce_is_no_replay_if_an_earlier_attempt_may_have_consumed_it() {
+        let unexpected = DbError::Data {
+            table: "used_nonces",
+            detail: String::new(),
+        };
+        for (earlier, is_replay) in [(DbError::TimedOut, false), (unexpected, true)] {
+            let windows = Windows::default();
+            let key_id: Arc<str> = "a".into();
+            let Enqueue::Queued(slot) = windows.enqueue(&key_id, 1, KEY_QUOTA) else {
+                panic!("the quota is not used up")
+            };
+            let (reply, mut outcome) = oneshot::channel();
+            let request = WaitingRequest {
+                digest: Digest::of(&key_id, "used"),
+                key_id,
+                reply: Some(reply),
+                _slot: slot,
+            };
+            finish_batch(vec![request], HashMap::new(), &windows, Some(&Arc::new(earlier)));
+            let error = outcome.try_recv().unwrap().unwrap_err();
+            assert_eq!(matches!(error, AdmissionError::Replayed), is_replay, "{error}");
+        }
+    }
 }

@@ -152,5 +152,9 @@ mod tests {
         assert!(health.failing_for().is_some());
         health.record_write_at(Instant::now() + FAILURE_HOLD);
         assert_eq!(health.failing_for(), None);
+        *health.failed_at() = Instant::now().checked_sub(FAILURE_HOLD);
+        assert!(health.failing_for().is_some());
+        health.record_write();
+        assert_eq!(health.failing_for(), None);
     }
 }

@@ -39,6 +39,7 @@ const QUEUE: usize = 10_000;
 
 /// The part of the queue that one key may use, including requests that are recorded after their responses.
 const KEY_QUOTA: usize = QUEUE / 4;
+const _: () = assert!(KEY_QUOTA < QUEUE, "one key must not fill the queue");
 
 /// The place in which a request's nonce and count are recorded before the endpoint runs (`x-admission`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -217,4 +217,16 @@ mod tests {
             "the limit was raised"
         );
     }
+
+    #[test]
+    fn waiting_requests_still_count_when_a_window_is_replaced_or_begins_again() {
+        let (windows, now) = (Windows::default(), Instant::now());
+        let k: Arc<str> = "k".into();
+        let _slot = windows.enqueue(&k, 1, 1);
+        // The first is another window of the database; the second is a window that has ended.
+        for ends_at in [now + Duration::from_secs(20), now] {
+            windows.update("k", 0, ends_at);
+            assert!(matches!(windows.enqueue(&k, 1, 1), Enqueue::QuotaExhausted));
+        }
+    }
 }

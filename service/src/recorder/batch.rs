@@ -80,3 +80,31 @@ fn dispatch(shared: &Shared, batch: Vec<WaitingPackage>, verdicts: Vec<Result<Ve
         shared.queue.requeue(retries);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::super::queue::tests::waiting;
+    use super::super::tests::hung_database;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_batch_without_a_response_is_not_retried() {
+        let (database, shared) = hung_database().await;
+        let (first, mut outcome) = waiting(1, "first");
+        let (second, _outcome) = waiting(1, "second");
+        record(&shared, vec![first, second]).await;
+        assert!(outcome.try_recv().unwrap().unwrap_err().is_unavailable());
+        let connections = (0..3).filter(|_| database.accept().now_or_never().is_some()).count();
+        assert!(connections < 2, "{connections} attempts");
+    }
+
+    #[tokio::test]
+    async fn a_package_that_another_statement_is_recording_is_requeued() {
+        let (_database, shared) = hung_database().await;
+        let (package, _outcome) = waiting(1, "twice");
+        dispatch(&shared, vec![package], vec![Ok(Verdict::InProgress)]);
+        assert_eq!(shared.queue.len(), 1);
+    }
+}

@@ -253,7 +253,40 @@ fn finish_all(batch: Vec<WaitingPackage>, error: &RecordError) {
 
 #[cfg(test)]
 mod tests {
+    use partner_api_store::pool::{parse_url, pool};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Returns the state of a recorder whose database accepts connections and never responds.
+    pub(super) async fn hung_database() -> (TcpListener, Shared) {
+        let database = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgresql://u@{}/d", database.local_addr().unwrap());
+        let shared = Shared {
+            pool: pool(parse_url(&url).unwrap(), &PoolSettings::default()).unwrap(),
+            attempt_timeout: Duration::from_millis(50),
+            queue: Queue::default(),
+            report_queues: ReportQueues::default(),
+        };
+        (database, shared)
+    }
+
+    #[tokio::test]
+    async fn a_recorder_reports_its_unfinished_packages_and_closes_its_queue() {
+        let (_database, shared) = hung_database().await;
+        let shared = Arc::new(shared);
+        let recorder = Recorder {
+            shared: shared.clone(),
+            budget: Arc::default(),
+        };
+        let submitted = recorder.submit(queue::tests::package(Uuid::nil(), ""), Deadline::begin());
+        assert!(submitted.now_or_never().is_none());
+        let InFlight { queued, reports, bytes } = recorder.in_flight();
+        assert_eq!((queued, reports, bytes), (1, 0, recorder.budget.in_use()));
+        drop(recorder);
+        drop(shared.queue.take());
+        assert_eq!(shared.queue.is_filled().now_or_never(), Some(false));
+    }
 
     #[test]
     fn the_pool_has_a_connection_for_each_task_and_a_short_timeout() {

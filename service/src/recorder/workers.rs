@@ -175,3 +175,52 @@ async fn attempt(
         .collect();
     Ok(measurements::record_applied(&client, lock, &reports, plausible::documented).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use uuid::Uuid;
+
+    use super::super::queue::tests::waiting;
+    use super::super::tests::hung_database;
+    use super::*;
+
+    fn target() -> Target {
+        Target {
+            inspection_id: Uuid::nil(),
+            branch_id: Uuid::nil(),
+            plate: String::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_shared_transaction_without_a_response_is_not_retried() {
+        let (_database, shared) = hung_database().await;
+        let (package, mut outcome) = waiting(1, "first");
+        shared.report_queues.add(target(), package);
+        let checkout = shared.report_queues.next(Lock::SkipLocked).await.unwrap();
+        apply_together(&shared, checkout.batches).await;
+        assert!(outcome.try_recv().unwrap().unwrap_err().is_unavailable());
+    }
+
+    #[tokio::test]
+    async fn a_separate_transaction_without_a_response_is_not_retried() {
+        let (database, shared) = hung_database().await;
+        let mut outcomes = Vec::new();
+        for external_id in ["first", "second"] {
+            let (package, outcome) = waiting(1, external_id);
+            shared.report_queues.add(target(), package);
+            outcomes.push(outcome);
+        }
+        let checkout = shared.report_queues.next(Lock::SkipLocked).await.unwrap();
+        for batch in checkout.batches {
+            apply_single(&shared, batch).await;
+        }
+        for outcome in &mut outcomes {
+            assert!(outcome.try_recv().unwrap().unwrap_err().is_unavailable());
+        }
+        let connections = (0..3).filter(|_| database.accept().now_or_never().is_some()).count();
+        assert!(connections < 2, "{connections} attempts");
+        assert_eq!((shared.queue.len(), shared.report_queues.len()), (0, 0));
+    }
+}

@@ -360,6 +360,17 @@ async fn reasons_of_internal_errors() {
         vec![(photos(), 500, "internal_error", Reason::StatementFailed)],
     )
     .await;
+    let out_of_memory = "
+        CREATE FUNCTION out_of_memory() RETURNS boolean STABLE LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'out of memory' USING ERRCODE = '53200'; END $$;
+        CREATE VIEW shown_photos AS SELECT * FROM gone WHERE out_of_memory();
+        GRANT SELECT ON shown_photos TO PUBLIC";
+    service.db.batch_execute(out_of_memory).await.unwrap();
+    assert_reasons(
+        &service,
+        vec![(photos(), 503, "service_unavailable", Reason::DatabaseUnavailable)],
+    )
+    .await;
     let holder = cluster::connect(&service.database()).await;
     for (table, reasons) in [
         ("used_nonces", &[Reason::AdmissionOverdue, Reason::AdmissionFailed][..]),

@@ -50,6 +50,7 @@ async fn a_partner_with_hundreds_of_reports_does_not_delay_other_partners() {
         batch.queue.requeue(Lock::Wait);
     }
     let single: Vec<Uuid> = (0..3).flat_map(|_| reports(&queues.check_out(Lock::Wait).0)).collect();
+    assert_eq!(single.len(), 3, "a separate transaction has one report");
     assert!(
         single.contains(&report(900)) && single.contains(&report(901)),
         "{single:?}"

@@ -149,6 +149,22 @@ async fn a_package_that_the_database_rejects_fails_at_most_half_a_batch() {
     assert_eq!(setup.count("SELECT count(*) FROM measurements").await, 5);
 }
 
+#[tokio::test]
+async fn a_package_that_cannot_be_applied_fails_at_most_half_the_packages_of_its_report() {
+    let setup = MeasurementSetup::new().await;
+    setup.report(PLATE, OPEN, "1 hour", None).await;
+    let mut packages: Vec<Package> = (0..10).map(|_| setup.package(PLATE, None, VALUE)).collect();
+    // Only the transaction of the report inserts rows, and has this one rejected.
+    packages[9].device_serial = Some("rejected".into());
+    let reject = "ALTER TABLE measurements ADD CHECK (device_serial <> 'rejected')";
+    setup.client().await.batch_execute(reject).await.unwrap();
+    let outcomes = join_all(packages.into_iter().map(|package| setup.recorder.submit(package))).await;
+    let recorded: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
+    assert_eq!(recorded, [[true; 5], [false; 5]].concat());
+    assert!(!outcomes[9].as_ref().unwrap_err().is_unavailable());
+    assert_eq!(setup.count("SELECT count(*) FROM measurements").await, 5);
+}
+
 /// SVC-3
 #[tokio::test(flavor = "multi_thread")]
 async fn mixed_traffic_over_two_replicas_records_each_package_once() {
