@@ -273,8 +273,9 @@ mod tests {
     use partner_api_store::pool::{PoolSettings, parse_url, pool};
     use tokio::net::TcpListener;
 
-    use super::super::KEY_QUOTA;
+    use super::super::nonces::NonceMemory;
     use super::super::windows::Enqueue;
+    use super::super::{Admission, KEY_QUOTA, QUEUE};
     use super::*;
 
     #[tokio::test]
@@ -299,6 +300,27 @@ mod tests {
         drop((outcome, queue));
         run(pool, waiting, windows, Meter::default()).await;
         assert!(database.accept().now_or_never().is_none(), "the database was queried");
+    }
+
+    #[test]
+    fn admission_counts_the_requests_that_wait_for_a_batch() {
+        let windows = Arc::<Windows>::default();
+        let (queue, _waiting) = mpsc::channel(QUEUE);
+        let admission = Admission {
+            memory: NonceMemory::default(),
+            windows: windows.clone(),
+            queue,
+        };
+        assert_eq!(admission.waiting(), 0);
+        let key_id: Arc<str> = "a".into();
+        let request = WaitingRequest {
+            digest: Digest::of(&key_id, "waits"),
+            reply: None,
+            _slot: windows.slot(&key_id, KEY_QUOTA).unwrap(),
+            key_id,
+        };
+        assert!(admission.queue.try_send(request).is_ok());
+        assert_eq!(admission.waiting(), 1);
     }
 
     #[test]

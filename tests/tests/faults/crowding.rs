@@ -11,6 +11,7 @@ use partner_api_tests::{ALPHA, BETA, DELTA, Request, Service, cluster};
 use tokio::sync::Notify;
 
 use partner_api_tests::measurements::{MEASUREMENTS, package};
+use partner_api_tests::metrics::Page;
 use partner_api_tests::request_log::Log;
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
@@ -98,6 +99,40 @@ async fn a_key_over_its_limit_is_rejected_without_the_database() {
         response.assert_rejected(429, "rate_limited");
     }
     holder.batch_execute("ROLLBACK").await.unwrap();
+}
+
+/// KEY-10
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_the_database_rejects_fails_only_half_of_its_batch() {
+    let service = Service::start().await;
+    let reject = format!("ALTER TABLE rate_windows ADD CHECK (key_id <> '{}')", ALPHA.id);
+    service.db.batch_execute(&reject).await.unwrap();
+    let holder = cluster::connect(&service.database()).await;
+    holder
+        .batch_execute("BEGIN; LOCK TABLE used_nonces IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let until_queued = async |requests: f64| {
+        let queued = async || Page::of(&service).await.value("partner_api_admission_waiting", &[]);
+        service.eventually(async || queued().await >= requests).await;
+    };
+    // While the batch of the first request waits for the lock, the other two arrive, and share the next batch.
+    let first = service.get(&DELTA, ORGANIZATIONS);
+    let rejected = async {
+        until_they_wait(&service, 1).await;
+        service.get(&ALPHA, ORGANIZATIONS).await
+    };
+    let admitted = async {
+        until_queued(1.0).await;
+        service.get(&BETA, ORGANIZATIONS).await
+    };
+    let release = async {
+        until_queued(2.0).await;
+        holder.batch_execute("ROLLBACK").await.unwrap();
+    };
+    let (_, rejected, admitted, ()) = tokio::join!(first, rejected, admitted, release);
+    assert_ne!(rejected.status, 200);
+    admitted.assert_status(200);
 }
 
 /// KEY-10
