@@ -277,7 +277,7 @@ async fn open_connections(plan: &Plan<'_>, of: &mut Measured<'_>) -> Result<(Lin
     let opened = megabytes(server.pid)?;
     let many = open_loop::run(&load, half).await?;
     let all = opened.max(megabytes(server.pid)?);
-    let open = load.connections + idle.into_iter().filter(|stream| is_open(stream)).count();
+    let open = load.connections + idle.into_iter().filter(is_open).count();
     server.stop().await;
     let mut text = format!(
         "\n| Connections | server, MB | {} at half the peak: p50, ms | p99, ms | p99 of lag, ms |\n|---|--:|--:|--:|--:|\n\
