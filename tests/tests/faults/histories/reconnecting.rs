@@ -150,7 +150,7 @@ async fn the_time_until_each_replica_succeeds_again() {
     for (outage, durations) in OUTAGES {
         if matches!(outage, Outage::Dropped) && std::env::var_os(HAS_NFT).is_none() {
             eprintln!(
-                "leaving out outages in which the kernel drops packets: they need root, and nft of the package nftables"
+                "leaving out outages in which the kernel drops packets: they need root, ip and nft (packages iproute2 and nftables)"
             );
             continue;
         }
