@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::counts::{Event, LOG_EVERY};
+use super::protocol::Protocols;
 use super::request::RequestBody;
 use super::{BoxError, Shared, connection};
 
@@ -39,7 +40,7 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    let protocols = Arc::new(connection::protocols(&shared));
+    let protocols = Arc::new(Protocols::new(&shared));
     let (handshake, handler) = (Arc::new(handshake), Arc::new(handler));
     let mut log = interval(LOG_EVERY);
     log.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -53,7 +54,7 @@ where
         shared.clone().tasks.spawn(async move {
             let _slot = shared.slots.guard(&activity);
             if let Some(io) = connection::complete_handshake(&shared, &activity, handshake(stream)).await {
-                connection::serve(&protocols, io, peer, &activity, &shared, handler).await;
+                connection::serve(protocols, io, peer, &activity, &shared, handler).await;
             }
         });
     };

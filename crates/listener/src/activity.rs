@@ -17,6 +17,9 @@ use super::limits::Limits;
 /// How long an idle connection may take to close gracefully.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
+/// How long an HTTP/1 connection keeps its buffers after a request, for the next one.
+const BUFFERED: Duration = Duration::from_millis(100);
+
 /// A command to a connection. A greater command overrides a smaller one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -70,6 +73,8 @@ pub(super) struct Activity {
     unread: AtomicBool,
     /// Whether further input is discarded before the connection closes.
     lingering: AtomicBool,
+    /// Whether bytes wait until the peer has read those before them.
+    unsent: AtomicBool,
     responses: Mutex<Vec<Weak<ResponseProgress>>>,
     /// Bytes of responses that are in memory until they are sent.
     held: AtomicU64,
@@ -122,6 +127,7 @@ impl Activity {
             head_since: AtomicU64::new(0),
             unread: AtomicBool::new(false),
             lingering: AtomicBool::new(false),
+            unsent: AtomicBool::new(false),
             responses: Mutex::new(Vec::new()),
             held: AtomicU64::new(0),
             memory,
@@ -180,6 +186,24 @@ impl Activity {
         if self.protocol() == Protocol::Http1 && self.requests.load(Relaxed) == 0 {
             self.idle_since.store(self.clock.now(), Release);
         }
+    }
+
+    /// Records whether bytes wait until the peer has read those before them.
+    pub fn record_unsent(&self, unsent: bool) {
+        if self.unsent.load(Relaxed) != unsent {
+            self.unsent.store(unsent, Relaxed);
+        }
+    }
+
+    /// Returns until when the connection keeps its buffers: the time is known while it waits for the next HTTP/1 request, and
+    /// nothing is left to send or read.
+    pub fn buffered_until(&self) -> Option<u64> {
+        let may_free = self.protocol() == Protocol::Http1
+            && !self.has_unread_input()
+            && !self.lingering.load(Relaxed)
+            && !self.unsent.load(Relaxed);
+        let idle_since = self.idle_since().filter(|_| may_free);
+        idle_since.map(|since| since + micros(BUFFERED))
     }
 
     /// Records that a response was sent before the request's body was read, so that the connection closes after it.

@@ -9,89 +9,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
 use http::{Request, Response};
 use hyper::body::Body;
-use hyper::rt::Executor;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Sleep, sleep, sleep_until, timeout};
 
 use super::activity::{Activity, Command, Deadline, Protocol};
 use super::counts::Event;
 use super::io::TrackedIo;
-use super::limits::Limits;
+use super::protocol::{self, Protocols};
 use super::request::RequestBody;
 use super::service::ConnectionService;
 use super::{BoxError, Shared};
 
-/// Bytes of request bodies that HTTP/2 buffers for handlers that do not read, per stream and per connection.
-const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
-const HTTP2_CONNECTION_WINDOW: u32 = 1024 * 1024;
-
-/// Bytes of a response that HTTP/2 takes from its body before the peer has read the bytes before them. The rest of the last frame
-/// is in addition.
-const HTTP2_SEND_BUFFER: usize = 4 * 1024;
-
-/// How many streams the peer may reset before they are accepted, and how many may fail because of its errors. Beyond these
-/// numbers the connection is closed as a "rapid reset" attack.
-const HTTP2_PENDING_RESETS: usize = 20;
-const HTTP2_ERRORS: usize = 64;
-
 /// How long a connection without a request stays open after the listener has stopped. A request that has arrived, or that is on its
 /// way, gets its response.
 const DRAIN: Duration = Duration::from_millis(200);
-
-/// Spawns the tasks of HTTP/2 streams in the listener's task tracker, so that a stop waits for them.
-#[derive(Clone)]
-pub(super) struct Streams(Arc<Shared>);
-
-impl<F> Executor<F> for Streams
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    fn execute(&self, stream: F) {
-        let shared = self.0.clone();
-        self.0.tasks.spawn(async move {
-            if AssertUnwindSafe(stream).catch_unwind().await.is_err() {
-                shared.counts.record(Event::Panicked);
-            }
-        });
-    }
-}
-
-/// Configures hyper. Its timeout for request heads is disabled: `activity` measures heads without an allocation per request,
-/// and also measures the times between requests and the reading of responses.
-pub(super) fn protocols(shared: &Arc<Shared>) -> auto::Builder<Streams> {
-    let Limits {
-        http1_buffer,
-        http2_streams,
-        http2_header_list,
-        http2_ping,
-        http2_pong,
-        ..
-    } = shared.limits;
-    let mut builder = auto::Builder::new(Streams(shared.clone()));
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(None)
-        .max_buf_size(http1_buffer);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(http2_streams)
-        .max_header_list_size(http2_header_list)
-        .initial_stream_window_size(HTTP2_STREAM_WINDOW)
-        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW)
-        .max_send_buf_size(HTTP2_SEND_BUFFER)
-        .max_pending_accept_reset_streams(HTTP2_PENDING_RESETS)
-        .max_local_error_reset_streams(HTTP2_ERRORS)
-        .keep_alive_interval(http2_ping)
-        .keep_alive_timeout(http2_pong);
-    builder
-}
 
 /// Completes the connection's handshake within its timeout. Returns `None` if the connection must be closed.
 pub(super) async fn complete_handshake<T>(
@@ -135,7 +68,7 @@ impl Drain {
 
 /// Serves a connection until the peer closes it, a deadline expires, or a command ends it.
 pub(super) async fn serve<T, H, F, B>(
-    protocols: &auto::Builder<Streams>,
+    protocols: Arc<Protocols>,
     io: T,
     peer: SocketAddr,
     activity: &Arc<Activity>,
@@ -154,10 +87,11 @@ pub(super) async fn serve<T, H, F, B>(
         peer,
         handler,
     };
-    let io = TokioIo::new(TrackedIo::new(io, activity.clone(), shared.clone()));
-    let mut connection = pin!(protocols.serve_connection(io, service));
+    let io = TrackedIo::new(io, activity.clone(), shared.clone());
+    let mut connection = protocol::Connection::new(protocols, io, service);
     let clock = activity.clock();
-    let mut timer = pin!(sleep_until(clock.at(clock.now())));
+    let mut timer_ends = clock.now();
+    let mut timer = pin!(sleep_until(clock.at(timer_ends)));
     let mut closing_since = None;
     let mut drain = Drain::default();
     poll_fn(|cx| {
@@ -169,10 +103,10 @@ pub(super) async fn serve<T, H, F, B>(
             Command::Finish if closing_since.is_none() && activity.is_idle_http1() => is_draining = true,
             command @ (Command::Evict | Command::Finish) if closing_since.is_none() => {
                 closing_since = Some(clock.now());
-                connection.as_mut().graceful_shutdown();
+                connection.graceful_shutdown();
                 if command == Command::Evict && activity.idle_since().is_some() {
                     // A single poll sends the GOAWAY of HTTP/2.
-                    let _ = connection.as_mut().poll(cx);
+                    let _ = connection.poll(cx);
                     return Poll::Ready(());
                 }
                 timer.as_mut().reset(clock.at(clock.now()));
@@ -180,10 +114,9 @@ pub(super) async fn serve<T, H, F, B>(
             Command::Evict | Command::Finish | Command::Serve => {}
         }
         loop {
-            match catch_unwind(AssertUnwindSafe(|| connection.as_mut().poll(cx))) {
+            match catch_unwind(AssertUnwindSafe(|| connection.poll(cx))) {
                 Ok(Poll::Pending) => {}
-                // Errors are ignored: the peer caused them.
-                Ok(Poll::Ready(_)) => return Poll::Ready(()),
+                Ok(Poll::Ready(())) => return Poll::Ready(()),
                 Err(_) => {
                     shared.counts.record(Event::Panicked);
                     return Poll::Ready(());
@@ -193,18 +126,33 @@ pub(super) async fn serve<T, H, F, B>(
                 if !activity.is_idle_http1() {
                     is_draining = false;
                     closing_since = Some(clock.now());
-                    connection.as_mut().graceful_shutdown();
+                    connection.graceful_shutdown();
                     continue;
                 }
                 if drain.poll(cx).is_ready() {
                     return Poll::Ready(());
                 }
             }
+            let may_free = closing_since.is_none() && !is_draining && connection.has_buffers();
+            let buffered_until = activity.buffered_until().filter(|_| may_free);
+            if let Some(time) = buffered_until
+                && time < timer_ends
+            {
+                timer_ends = time;
+                timer.as_mut().reset(clock.at(time));
+            }
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
+            if buffered_until.is_some_and(|time| clock.now() >= time) {
+                connection.free_buffers();
+                continue;
+            }
             match activity.check_deadline(&shared.limits, closing_since) {
-                Deadline::Pending(time) => timer.as_mut().reset(clock.at(time)),
+                Deadline::Pending(time) => {
+                    timer_ends = time;
+                    timer.as_mut().reset(clock.at(time));
+                }
                 Deadline::Expired(event) => {
                     if let Some(event) = event {
                         shared.counts.record(event);
@@ -214,7 +162,7 @@ pub(super) async fn serve<T, H, F, B>(
                         return Poll::Ready(());
                     }
                     closing_since = Some(clock.now());
-                    connection.as_mut().graceful_shutdown();
+                    connection.graceful_shutdown();
                     timer.as_mut().reset(clock.at(clock.now()));
                 }
             }

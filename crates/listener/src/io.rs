@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -22,6 +23,8 @@ pub(super) struct TrackedIo<T> {
     activity: Arc<Activity>,
     shared: Arc<Shared>,
     linger: Option<Linger>,
+    /// Bytes that are read again.
+    start: Bytes,
 }
 
 struct Linger {
@@ -39,13 +42,40 @@ impl<T> TrackedIo<T> {
             activity,
             shared,
             linger: None,
+            start: Bytes::new(),
         }
+    }
+
+    /// Makes bytes that were read be read again.
+    pub fn unread(&mut self, bytes: &[u8]) {
+        self.start = match self.start.is_empty() {
+            true => Bytes::copy_from_slice(bytes),
+            false => [bytes, &self.start].concat().into(),
+        };
+    }
+}
+
+impl<T> TrackedIo<T> {
+    fn record_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Ready(Ok(_)) => self.activity.record_sent(),
+            Poll::Ready(Err(_)) => {}
+            // A flush follows when everything is written.
+            Poll::Pending => self.activity.record_unsent(true),
+        }
+        written
     }
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for TrackedIo<T> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
+        if !self.start.is_empty() {
+            let count = self.start.len().min(buf.remaining());
+            buf.put_slice(&self.start.split_to(count));
+            self.activity.record_received();
+            return Poll::Ready(Ok(()));
+        }
         ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
         if buf.filled().len() > before {
             self.activity.record_received();
@@ -56,9 +86,8 @@ impl<T: AsyncRead + Unpin> AsyncRead for TrackedIo<T> {
 
 impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TrackedIo<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.inner).poll_write(cx, buf))?;
-        self.activity.record_sent();
-        Poll::Ready(Ok(count))
+        let written = Pin::new(&mut self.inner).poll_write(cx, buf);
+        self.record_write(written)
     }
 
     fn poll_write_vectored(
@@ -66,9 +95,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TrackedIo<T> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.inner).poll_write_vectored(cx, bufs))?;
-        self.activity.record_sent();
-        Poll::Ready(Ok(count))
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        self.record_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -76,7 +104,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TrackedIo<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        self.activity.record_unsent(flushed.is_pending());
+        flushed
     }
 
     /// Closes the writing side. If input may still arrive, discards it until the peer closes or a limit is reached.

@@ -5,6 +5,7 @@
 //!
 //! - Connections need a connection slot ([`slots`]). Slots are limited in total and per client network. If none is free,
 //!   the connection that has been idle the longest is evicted.
+//! - A connection that waits for a request keeps no buffers ([`protocol`]).
 //! - Each connection records its [`activity`], and its task closes it when a deadline expires. Sending bytes does not extend a
 //!   deadline, except where [`Limits`] documents it.
 //! - A handler runs to its end even if its client disconnects ([`service`]). A panic becomes a response with status 500.
@@ -24,6 +25,7 @@ mod connection;
 mod counts;
 mod io;
 mod limits;
+mod protocol;
 mod request;
 mod response;
 mod running;
@@ -148,17 +150,7 @@ impl Listener {
         B: Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
-        let clock = Clock::start();
-        let shared = Shared {
-            counts: Counts::new(clock),
-            slots: Slots::new(clock, &self.limits),
-            limits: self.limits,
-            tasks: TaskTracker::new(),
-            stopping: CancellationToken::new(),
-            abort: CancellationToken::new(),
-            detached: AtomicUsize::new(0),
-        };
-        running::start(self.tcp, self.address, shared, handshake, handler)
+        running::start(self.tcp, self.address, Shared::new(self.limits), handshake, handler)
     }
 }
 
@@ -193,6 +185,19 @@ struct Shared {
 }
 
 impl Shared {
+    fn new(limits: Limits) -> Self {
+        let clock = Clock::start();
+        Self {
+            counts: Counts::new(clock),
+            slots: Slots::new(clock, &limits),
+            limits,
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            abort: CancellationToken::new(),
+            detached: AtomicUsize::new(0),
+        }
+    }
+
     /// Runs the rest of a request whose connection has closed, unless too many are running already.
     fn detach(self: &std::sync::Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
         // The runtime is shutting down and drops its connections.

@@ -12,8 +12,8 @@ const RESERVED_DESCRIPTORS: u64 = 256;
 /// Limits of a listener. Bytes that a client sends do not extend a timeout, except where its description says so.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Maximum number of connections. The default is 4,096, at some tens of kilobytes each, or fewer if the descriptors do not
-    /// suffice. At the limit, a new connection evicts the one that has been idle the longest.
+    /// Maximum number of connections. The default is 12,288, or fewer if the descriptors do not suffice. One that waits for a
+    /// request takes a few kilobytes; a request takes some tens of kilobytes. At the limit, a new connection evicts the one that has been idle the longest.
     pub connections: usize,
     /// Maximum number of connections per client network (an IPv4 address or an IPv6 /64), never more than half of the total.
     /// The default is 512, because a whole organization may share one address. At the limit, a new connection evicts the
@@ -59,7 +59,7 @@ pub struct Limits {
     /// unfinished; otherwise a client could run any number of requests at once by resetting streams.
     pub detached: usize,
     /// Bytes that HTTP/1 buffers per connection and direction, which is also the maximum size of a head. The default is
-    /// 64 KiB.
+    /// 16 KiB.
     pub http1_buffer: usize,
     /// Maximum number of concurrent HTTP/2 streams per connection. The default is 8. If a peer reads no response, the
     /// service keeps one for each stream. This number therefore multiplies the memory that an address can occupy. RFC 9113
@@ -85,7 +85,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            connections: 4096,
+            connections: 12 * 1024,
             connections_per_address: 512,
             exempt: Vec::new(),
             handshake: Duration::from_secs(10),
@@ -100,7 +100,7 @@ impl Default for Limits {
             unread_bytes_per_address: 1024 * 1024,
             unread_bytes: 12 * 1024 * 1024,
             detached: 1024,
-            http1_buffer: 64 * 1024,
+            http1_buffer: 16 * 1024,
             http2_streams: 8,
             http2_header_list: 8 * 1024,
             http2_ping: Duration::from_secs(20),
@@ -170,7 +170,7 @@ mod tests {
             let limits = Limits::default().fit_to(Descriptors { before: limit, limit });
             (limits.connections, limits.connections_per_address)
         };
-        assert_eq!(fitted(20_000), (4096, 512));
+        assert_eq!(fitted(20_000), (12_288, 512));
         assert_eq!(fitted(1024), (768, 384));
         assert_eq!(fitted(256), (128, 64));
         assert_eq!(fitted(0), (1, 1));

@@ -1,8 +1,18 @@
 //! Connections that send nothing, or never complete a request.
 
+use std::future::ready;
+use std::io;
+use std::net::Ipv4Addr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bounded_listener::{Limits, Listener};
+use dropshot::Body;
+use http::Response;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::setup::{
@@ -37,6 +47,56 @@ async fn a_connection_without_a_request_is_closed_after_a_timeout() {
         ends(stream).await;
     }
     assert_eq!(served.running.metrics().no_request, waiting.len() as u64);
+}
+
+/// A stream that records the size of the last buffer into which it was to read.
+struct Recording {
+    stream: TcpStream,
+    size: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Recording {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.size.store(buf.remaining(), Relaxed);
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Recording {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_waits_for_a_request_has_no_buffers() {
+    let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), Limits::default()).unwrap();
+    let size = Arc::new(AtomicUsize::new(0));
+    let recorded = size.clone();
+    let handshake = move |stream| {
+        let size = recorded.clone();
+        ready(Ok(Recording { stream, size }))
+    };
+    let running = listener.serve_with(handshake, |_, _| async { Response::new(Body::from("hello")) });
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(exchange(&mut stream, HELLO).await.status, 200);
+        soon(async {
+            while size.load(Relaxed) > PREFACE.len() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+    assert_eq!(running.metrics().accepted, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
