@@ -13,9 +13,18 @@ from .programs import PATRONI, Account, HaError, Process, missing_packages, post
 
 #: Timeouts in seconds, on a busy machine, for the first start and for the return of a node.
 START_TIMEOUT, RECOVERY_TIMEOUT = 180, 120
+#: The timeout in seconds for etcd to determine the version of its cluster after a start.
+ETCD_VERSION_TIMEOUT = 20
 #: The parts of a node.
 PARTS = ("patroni", "fence", "etcd", "postgres")
 FENCE = pathlib.Path(__file__).resolve().parents[1] / "fence"
+
+
+def open_json(request, timeout):
+    """Sends a request, without proxies from the environment, and returns the response."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=timeout) as response:
+        return json.load(response)
 
 
 class Cluster:
@@ -110,13 +119,25 @@ class Cluster:
     def start_node(self, node):
         """Starts etcd, Patroni and the fence of a node; Patroni starts Postgres. Running processes are not changed."""
         home = self.layout.node(node)
-        etcd = self._start(node, "etcd", ["etcd", "--config-file", home / "etcd.yml"], home / "etcd.log")
+        if etcd := self._start_etcd(node):
+            wait_until(lambda: self._has_version(node), ETCD_VERSION_TIMEOUT)
         command = [self.patroni, home / "patroni.yml"]
         patroni = self._start(node, "patroni", command, home / "patroni.log", self.environment(node))
         url = f"http://{ADDRESS}:{self.layout.ports.rest(node)}"
         command = [PATRONI.with_name("python3"), FENCE, "--patroni", url, "--data", self.layout.data(node)]
         fence = self._start(node, "fence", command, home / "fence.log")
         return etcd or patroni or fence
+
+    def _start_etcd(self, node):
+        home = self.layout.node(node)
+        return self._start(node, "etcd", ["etcd", "--config-file", home / "etcd.yml"], home / "etcd.log")
+
+    def _has_version(self, node):
+        """Returns whether the node's etcd knows the version of the cluster, without which Patroni ends at its start."""
+        try:
+            return open_json(f"http://{ADDRESS}:{self.layout.ports.client(node)}/version", 2)["etcdcluster"] != "not_decided"
+        except (OSError, ValueError):
+            return False
 
     def start_part(self, part):
         """Starts a node, haproxy or pgbouncer. Returns whether anything was started."""
@@ -128,7 +149,10 @@ class Cluster:
 
     def start(self, say):
         """Starts the parts that do not run, and waits until the cluster is healthy. Returns whether anything was started."""
-        started = [part for part in (*NODES, "haproxy", "pgbouncer") if self.start_part(part)]
+        # All of them first, because one alone does not become a cluster.
+        etcds = [node for node in NODES if self._start_etcd(node)]
+        wait_until(lambda: all(self._has_version(node) for node in etcds), ETCD_VERSION_TIMEOUT)
+        started = [part for part in (*NODES, "haproxy", "pgbouncer") if self.start_part(part) or part in etcds]
         if started:
             say(f"started: {', '.join(started)}; waiting for a primary")
         if not wait_until(lambda: self.leader(), START_TIMEOUT):
@@ -169,10 +193,7 @@ class Cluster:
             method=method,
             data=None if body is None else json.dumps(body).encode(),
         )
-        # Ignore proxies from the environment.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=timeout) as response:
-            return json.load(response)
+        return open_json(request, timeout)
 
     def is_primary(self, node):
         """Asks the node itself, because Patroni's list may still contain a failed primary."""

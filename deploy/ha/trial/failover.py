@@ -2,6 +2,7 @@
 """Injects faults into a cluster under signed load, and checks that no acknowledged write was lost or done twice."""
 
 import argparse
+import copy
 import itertools
 import json
 import os
@@ -20,14 +21,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from loopback.cluster import Cluster, run  # noqa: E402
 from loopback.layout import DATABASE, NODES, Layout  # noqa: E402
 from loopback.programs import PATRONI, HaError, wait_until  # noqa: E402
-from trial.faults import FAULTS, dismantle, equip  # noqa: E402
+from trial.faults import FAULTS, CutFromEtcd, Fault, dismantle, equip  # noqa: E402
 from trial.load import Connections, DirectWriters, Load, longest_gap  # noqa: E402
 from trial.service import Replica, fill_database  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-#: The maximum time in seconds without writes, besides the duration of a fault during which no other node can take over. Twice as
-#: long as on an idle machine, because a starved one delays elections, promotions and connections.
-MAX_WRITE_GAP = 60
 #: Seconds after which the test gives up waiting.
 TIMEOUT = 120
 #: The maximum number of requests from before a fault that are repeated after it.
@@ -47,7 +45,8 @@ fault, requests from before it are repeated byte for byte at the replica that ha
 healthy again by itself, the database is compared with the acknowledged writes.
 
 exit code: 0 if nothing was lost or duplicated, no nonce was accepted twice, a replaced primary acknowledged nothing, and writes
-resumed within {MAX_WRITE_GAP} s each time; 1 otherwise, and the folders of the failed clusters with all logs remain
+resumed within {Fault.max_gap} s each time, or {CutFromEtcd.max_gap} s if only etcd is unreachable; 1 otherwise, and the folders of the
+failed clusters with all logs remain
 
 examples:
   script/failover                     three histories, in about four minutes
@@ -168,7 +167,9 @@ class Trial:
 
     def history(self, name, seed):
         """Runs a history, and returns its result."""
-        fault, rng, cluster, load = FAULTS[name], random.Random(f"{name} {seed}"), self.cluster, self.load
+        # A copy, because a fault keeps what it must end, and the same fault may be running in another cluster.
+        fault = copy.copy(FAULTS[name])
+        rng, cluster, load = random.Random(f"{name} {seed}"), self.cluster, self.load
         result = {"fault": name, "seed": seed, "load": round(os.getloadavg()[0], 1), "violations": []}
         time.sleep(rng.uniform(0, LOOP_WAIT))
         node = next((member["name"] for member in cluster.members() if member["role"] == fault.role), None)
@@ -342,7 +343,7 @@ def violations(result, fault, load):
             found.append(f"{result[name]} {message}")
     if not result["repeated"] or not result["sent_to_both"]:
         found.append("no request was repeated, so nonces were not tested")
-    limit = MAX_WRITE_GAP + fault.outage
+    limit = fault.max_gap + fault.outage
     if result["unavailable"] > limit:
         found.append(f"writes were unavailable for {result['unavailable']} s; the limit is {limit:.0f} s")
     if not result["nodes_agree"]:

@@ -28,6 +28,9 @@ class Fault:
 
     #: The seconds without writes that no other node can prevent.
     outage = 0
+    #: The maximum time in seconds without writes besides `outage`. Twice as long as on an idle machine, because a starved one delays
+    #: elections, promotions and connections.
+    max_gap = 60
 
     def __init__(self, effect, role="leader", seconds=0.0, needs=""):
         self.effect, self.role, self.seconds, self.needs = effect, role, seconds, needs
@@ -107,6 +110,9 @@ class Pause(Fault):
 
 class CutFromEtcd(Fault):
     """The Patroni of one node, or of all nodes, reaches no member of etcd; connections hang or are refused."""
+
+    # Less than the lease, after which a primary would be stopped or replaced. The failsafe mode prevents both.
+    max_gap = 15
 
     def __init__(self, effect, seconds, is_of_all):
         super().__init__(effect, seconds=seconds, needs="etcd")
@@ -258,10 +264,14 @@ def equip(cluster, needs):
 
 
 def dismantle(cluster):
-    """Ends what `equip` has begun, after the cluster was stopped; also for a cluster that an interrupted run has left."""
+    """Ends what `equip` has begun, after the cluster was stopped; also for a cluster that an interrupted run has left. Logs are kept."""
     for node in NODES:
-        if os.path.ismount(cluster.layout.node(node)):
-            subprocess.run(["umount", "--lazy", str(cluster.layout.node(node))], check=True)
+        home = cluster.layout.node(node)
+        if os.path.ismount(home):
+            logs = {path: path.read_bytes() for path in home.glob("*.log")}
+            subprocess.run(["umount", "--lazy", str(home)], check=True)
+            for path, content in logs.items():
+                path.write_bytes(content)
     for forwarder in getattr(cluster, "forwarders", {}).values():
         forwarder.close()
 
