@@ -195,8 +195,8 @@ impl Activity {
         }
     }
 
-    /// Returns until when the connection keeps its buffers: the time is known while it waits for the next HTTP/1 request, and
-    /// nothing is left to send or read.
+    /// Returns when the buffers of an HTTP/1 connection that waits for its next request may be freed; `None` for other
+    /// connections, and while bytes are left to read or to send.
     pub fn buffered_until(&self) -> Option<u64> {
         let may_free = self.protocol() == Protocol::Http1
             && !self.has_unread_input()

@@ -264,7 +264,8 @@ def equip(cluster, needs):
 
 
 def dismantle(cluster):
-    """Ends what `equip` has begun, after the cluster was stopped; also for a cluster that an interrupted run has left. Logs are kept."""
+    """Ends what `equip` has begun, after the cluster was stopped; also for a cluster that an interrupted run has left. Keeps the
+    logs."""
     for node in NODES:
         home = cluster.layout.node(node)
         if os.path.ismount(home):
