@@ -46,16 +46,14 @@ impl<T> TrackedIo<T> {
         }
     }
 
-    /// Makes bytes that were read be read again.
-    pub fn unread(&mut self, bytes: &[u8]) {
+    /// Returns bytes that were read to the stream, so that the next read returns them again.
+    pub fn rewind(&mut self, bytes: &[u8]) {
         self.start = match self.start.is_empty() {
             true => Bytes::copy_from_slice(bytes),
             false => [bytes, &self.start].concat().into(),
         };
     }
-}
 
-impl<T> TrackedIo<T> {
     fn record_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Ready(Ok(_)) => self.activity.record_sent(),

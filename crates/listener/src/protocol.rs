@@ -146,7 +146,7 @@ where
             let State::Waiting(mut waiting) = std::mem::replace(&mut self.state, State::Closed) else {
                 continue;
             };
-            waiting.io.unread(&waiting.start[..waiting.filled]);
+            waiting.io.rewind(&waiting.start[..waiting.filled]);
             let (io, service) = (TokioIo::new(waiting.io), waiting.service);
             self.state = match protocol {
                 Some(Protocol::Http2) => State::Http2(Box::new(self.protocols.http2.serve_connection(io, service))),
@@ -178,7 +178,7 @@ where
             State::Http1(connection) => {
                 let parts = connection.into_parts();
                 let mut io = parts.io.into_inner();
-                io.unread(&parts.read_buf);
+                io.rewind(&parts.read_buf);
                 State::Waiting(Waiting::new(io, parts.service, Protocol::Http1))
             }
             other => other,
