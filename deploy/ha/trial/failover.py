@@ -52,7 +52,9 @@ examples:
   script/failover                     three histories, in about four minutes
   script/failover --faults pause-60,disk --seeds 7
   script/failover --faults all --seeds 1-20 --jobs 2 --results failover.jsonl
-                                      340 histories; continues where it was interrupted
+                                      400 histories; continues where it was interrupted
+  script/failover --faults all --seeds 1-20 --jobs 6 --rate 6 --dir /dev/shm/failover --results failover.jsonl
+                                      the same with three times as many clusters, which do not wait for the disk
   script/failover --table --results failover.jsonl
   script/failover --asynchronous      without synchronous replication: must find losses, and exit with 1
   script/failover --faults pause-60 --patroni /usr/bin/patroni
@@ -230,7 +232,12 @@ class Trial:
             return healthy
         except HaError as error:
             result["violations"].append(str(error))
-            return time.monotonic()
+            failed = time.monotonic()
+            # Without a primary, nothing could be compared.
+            for one in NODES:
+                self.cluster.start_node(one)
+            wait_until(self.cluster.leader, TIMEOUT)
+            return failed
 
     def wait(self, fault, node, until):
         """Waits for the end of a fault. Returns when another node became the primary, or None."""

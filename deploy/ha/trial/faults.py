@@ -16,8 +16,10 @@ from loopback.repair import Repair
 
 #: The size of a node's disk in the cluster for the fault `disk`.
 DISK = "1g"
-#: Seconds between a step of a clock and the failover after it: more than Patroni's `loop_wait`.
+#: Seconds after a step of a clock within which PostgreSQL and Patroni notice it: more than Patroni's `loop_wait`.
 STEP_WAIT = 5
+#: The timeout in seconds for a standby to be synchronous again after a step.
+SETTLE_TIMEOUT = 60
 #: Python's own `time.sleep` fails with EINVAL under libfaketime 0.9.10.
 SLEEP = "import select, time\ntime.sleep = lambda seconds: select.select([], [], [], seconds)\n"
 
@@ -157,8 +159,8 @@ class FullDisk(Fault):
 
 
 class ClockStep(Fault):
-    """The clock of the primary or of its synchronous standby steps, then the primary is killed; when the cluster is healthy, the
-    clock steps back."""
+    """The clock of the primary or of its synchronous standby steps; when a standby is synchronous again, the primary is killed; when
+    the cluster is healthy, the clock steps back."""
 
     def __init__(self, effect, seconds, role):
         super().__init__(effect, role=role, needs="clock")
@@ -167,6 +169,9 @@ class ClockStep(Fault):
     def begin(self, cluster, node, rng):
         set_clock(cluster, node, self.step)
         time.sleep(STEP_WAIT)
+        # A step ahead ends the standbys' connections (`wal_sender_timeout`). Until Patroni has selected a synchronous standby again,
+        # no standby may be promoted.
+        cluster.wait_healthy(SETTLE_TIMEOUT)
         cluster.kill_node(node if self.role == "leader" else cluster.leader())
 
     def finish(self, cluster, node):
