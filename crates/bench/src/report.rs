@@ -16,7 +16,7 @@ const HEAD: &str = "# Benchmarks\n\n\
     absolute numbers are specific to that machine.\n\n\
     - `hello` is a minimal HTTP server without a database.\n\
     - `sql-…` is pgbench with the service's own statements.\n\
-    - The sum bound of an operation is `1 / (1/sql + 1/hello)`.\n\
+    - The sum bound of an operation is `1 / (1/admission + 1/sql + 1/hello)`.\n\
     - The peers are servers in `crates/bench/peers/` that do the same job on five of the operations.\n\
     - `script/bench --overload` measures latency at fixed rates up to twice the peak, and the memory of 10,000 connections.\n\n\
     No durability is traded for speed: `fsync` and `synchronous_commit` are on, and the log is written to a file. The benchmark\n\
