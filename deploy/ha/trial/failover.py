@@ -51,10 +51,8 @@ failed clusters with all logs remain
 examples:
   script/failover                     three histories, in about four minutes
   script/failover --faults pause-60,disk --seeds 7
-  script/failover --faults all --seeds 1-20 --jobs 2 --results failover.jsonl
-                                      400 histories; continues where it was interrupted
   script/failover --faults all --seeds 1-20 --jobs 6 --rate 6 --dir /dev/shm/failover --results failover.jsonl
-                                      the same with three times as many clusters, which do not wait for the disk
+                                      400 histories; continues where it was interrupted; in memory, clusters do not wait for a disk
   script/failover --table --results failover.jsonl
   script/failover --asynchronous      without synchronous replication: must find losses, and exit with 1
   script/failover --faults pause-60 --patroni /usr/bin/patroni

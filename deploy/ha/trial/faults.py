@@ -217,7 +217,7 @@ FAULTS = {
         "the synchronous standby is promoted by hand, and 10 s later deploy/ha/cluster repair keeps the primary", "sync_standby", 10
     ),
     "disk": FullDisk("the disk of the primary's machine is full for 45 s", 45),
-    "clock-ahead": ClockStep("the primary's clock steps 120 s ahead, then the primary is killed", 120, "leader"),
+    "clock-ahead": ClockStep("the primary's clock steps 120 s ahead; with a synchronous standby again, the primary is killed", 120, "leader"),
     "clock-behind": ClockStep("the same 120 s back", -120, "leader"),
     "clock-standby-ahead": ClockStep("the synchronous standby's clock steps 120 s ahead, as above", 120, "sync_standby"),
     "clock-standby-behind": ClockStep("the same 120 s back", -120, "sync_standby"),

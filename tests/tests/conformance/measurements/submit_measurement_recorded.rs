@@ -43,7 +43,7 @@ async fn the_raw_package_is_kept_byte_for_byte() {
     assert_eq!(record, expected);
 }
 
-/// PostgreSQL's own method takes several times as much processor time for a package of a megabyte.
+/// pglz, PostgreSQL's default, takes several times as much processor time for a package of a megabyte.
 #[tokio::test]
 async fn a_large_package_is_compressed_with_lz4() {
     let service = Service::start().await;
