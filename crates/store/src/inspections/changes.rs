@@ -26,19 +26,24 @@ use partner_api_domain::privacy::PiiMode;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
-use super::list::{EARLIEST, ListFilter, Page, items, round_down, round_up, start};
+use super::list::{EARLIEST, ListFilter, Page, exceed, items, round_down, round_up, start};
 use super::row::Status;
 use super::statements::columns;
 use crate::statement;
 use crate::{DbError, standby::Reader, statement::Statement};
 
-/// The rows of one organization or branch, in order. `$of` is the condition that selects them; `o` is the organization.
-macro_rules! changed {
-    ($of:literal) => {
+/// The column `is_in` of `f`: whether the organization's own time is in the range, and so all of its reports are.
+macro_rules! whole_organization {
+    () => {
+        " CROSS JOIN LATERAL (SELECT $5::timestamptz IS NULL OR $3::timestamptz >= $5 OR o.reports_changed_at >= $5 AS is_in) f"
+    };
+}
+
+/// The first rows of one organization or branch, in order. `$of` is the condition that selects them; `o` is the organization.
+macro_rules! first_changes {
+    ($of:literal, $limit:literal) => {
         concat!(
-            // If the organization's own time is in the range, all of its reports are.
-            " CROSS JOIN LATERAL (SELECT $5::timestamptz IS NULL OR $3::timestamptz >= $5 OR o.reports_changed_at >= $5 AS is_in) f",
-            " CROSS JOIN LATERAL (SELECT i.id, i.updated_at FROM inspections i WHERE ",
+            "SELECT i.id, i.updated_at FROM inspections i WHERE ",
             $of,
             " AND i.status IN ('PUBLISHED', 'ARCHIVED', 'CANCELLED')",
             " AND (i.updated_at, i.id) > (CASE WHEN f.is_in THEN $3 ELSE $5 - interval '1 microsecond' END,",
@@ -47,8 +52,20 @@ macro_rules! changed {
             " AND i.status = ANY ($7::text[])",
             " AND ($8::timestamptz IS NULL OR i.published_at >= $8) AND ($9::timestamptz IS NULL OR i.published_at <= $9)",
             " AND ($10::timestamptz IS NULL OR i.created_at >= $10) AND ($11::timestamptz IS NULL OR i.created_at <= $11)",
-            " ORDER BY i.updated_at, i.id LIMIT $12::bigint) n",
-            " WHERE o.reports_changed_at <= coalesce($6, 'infinity')"
+            " ORDER BY i.updated_at, i.id LIMIT ",
+            $limit
+        )
+    };
+}
+
+/// The same as a join, without the reports of organizations whose own time is after the range.
+macro_rules! changed {
+    ($of:literal, $limit:literal) => {
+        concat!(
+            whole_organization!(),
+            " CROSS JOIN LATERAL (",
+            first_changes!($of, $limit),
+            ") n WHERE o.reports_changed_at <= coalesce($6, 'infinity')"
         )
     };
 }
@@ -108,15 +125,34 @@ statement! {
     /// Reports of all granted organizations and branches, in the order of their changes.
     pub(super) CHANGES = page_of_changes!(concat!(
         "SELECT n.id, n.updated_at FROM unnest($1::uuid[]) AS granted (id) JOIN organizations o ON o.id = granted.id",
-        changed!("i.organization_id = o.id"),
+        changed!("i.organization_id = o.id", "$12::bigint"),
         " UNION ALL SELECT n.id, n.updated_at FROM unnest($2::uuid[]) AS granted (id) JOIN branches b ON b.id = granted.id",
         " JOIN organizations o ON o.id = b.organization_id",
-        changed!("i.branch_id = b.id")
+        changed!("i.branch_id = b.id", "$12::bigint")
+    ));
+    /// The same for more organizations and branches than the page has rows: reads the first row of each of them, and further rows
+    /// only of those with the first of these.
+    pub(super) CHANGES_OF_MANY = page_of_changes!(concat!(
+        "SELECT n.id, n.updated_at FROM (SELECT * FROM (",
+        "SELECT o.id, NULL::uuid AS branch_id, o.reports_changed_at, n.id AS first_id, n.updated_at",
+        " FROM unnest($1::uuid[]) AS granted (id) JOIN organizations o ON o.id = granted.id",
+        changed!("i.organization_id = o.id", "1"),
+        " UNION ALL SELECT NULL, b.id, o.reports_changed_at, n.id, n.updated_at",
+        " FROM unnest($2::uuid[]) AS granted (id) JOIN branches b ON b.id = granted.id",
+        " JOIN organizations o ON o.id = b.organization_id",
+        changed!("i.branch_id = b.id", "1"),
+        ") firsts ORDER BY updated_at, first_id LIMIT $12::bigint) o",
+        whole_organization!(),
+        " CROSS JOIN LATERAL ((",
+        first_changes!("i.organization_id = o.id", "$12::bigint"),
+        ") UNION ALL (",
+        first_changes!("i.branch_id = o.branch_id", "$12::bigint"),
+        ")) n"
     ));
     /// The same for one branch.
     pub(super) CHANGES_OF_BRANCH = page_of_changes!(concat!(
         "SELECT n.id, n.updated_at FROM branches b JOIN organizations o ON o.id = b.organization_id",
-        changed!("i.branch_id = b.id"),
+        changed!("i.branch_id = b.id", "$12::bigint"),
         " AND b.id = $13::uuid AND (b.organization_id = ANY ($1::uuid[]) OR b.id = ANY ($2::uuid[]))"
     ));
     /// The report with a report number.
@@ -190,6 +226,7 @@ pub(super) async fn page(
     ];
     let statement: &Statement = match (&filter.report_number, &filter.vin) {
         (None, None) => match &filter.branch_id {
+            None if exceed(grants, rows) => CHANGES_OF_MANY,
             None => CHANGES,
             Some(branch) => {
                 parameters.push((branch, Type::UUID));

@@ -175,14 +175,18 @@ pub async fn list(
     }
     let sql = if filter.branch_id.is_some() {
         shapes.branch
-    } else if i64::try_from(grants.len()).is_ok_and(|granted| granted > rows) {
-        // There are more grants than rows on the page.
+    } else if exceed(grants, rows) {
         shapes.many
     } else {
         shapes.merge
     };
     let rows = client.query_typed(sql, &parameters).await?;
     Ok(page(items(&rows, false)?, limit))
+}
+
+/// Returns whether there are more granted organizations and branches than `rows` on the page.
+pub(super) fn exceed(grants: &Grants, rows: i64) -> bool {
+    i64::try_from(grants.len()).is_ok_and(|granted| granted > rows)
 }
 
 /// Returns the statement for a few organizations granted in full, if the filter has only a status and creation times.

@@ -332,8 +332,17 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
     let setup = Setup::new().await;
     let organization = setup.organization("o", "NONE").await;
     let branch = setup.branch(organization, "B", "Ankara", true).await.id;
+    let mut branches = vec![branch];
+    for number in 0..12 {
+        branches.push(
+            setup
+                .branch(organization, &format!("B{number}"), "Ankara", true)
+                .await
+                .id,
+        );
+    }
     // The later a report was created, the earlier it was published. If the range is cut off, reports of the first page are missing.
-    let reports: Vec<Report> = (0..2_001)
+    let mut reports: Vec<Report> = (0..2_001)
         .map(|number| Report {
             organization,
             branch,
@@ -343,27 +352,38 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
             unchanged_for: 0,
         })
         .collect();
+    // The other branches have the newest reports, but none in the range.
+    reports.extend(branches[1..].iter().map(|branch| Report {
+        organization,
+        branch: *branch,
+        status: "PUBLISHED",
+        created: 5_000,
+        lag: -4_000,
+        unchanged_for: 0,
+    }));
     let ids = setup.reports(&reports).await;
     let data = Data {
         db: setup.reader().await,
         setup,
         changed: (Uuid::nil(), at(0)),
         organizations: vec![organization],
-        branches: vec![vec![branch]],
+        branches: vec![branches.clone()],
         reports: reports.into_iter().zip(ids).collect(),
     };
-    let grants = Grants::new([organization], []);
+    let whole = granted(vec![organization], vec![]);
+    // With pages of 11, this grant uses the query for many branches.
+    let many = granted(vec![], branches);
     for (from, count) in [(2_001, 2_000), (2_000, 2_001)] {
-        for branch_id in [None, Some(branch)] {
+        for (grants, branch_id, limit) in [(&whole, None, 100), (&whole, Some(branch), 100), (&many, None, 11)] {
             let filter = ListFilter {
                 branch_id,
                 published_from: Some(at(from)),
                 ..ListFilter::default()
             };
-            let listed = read_pages(&data.db, &grants, &filter, 100).await;
+            let listed = read_pages(&data.db, grants, &filter, limit).await;
             assert_eq!(listed.len(), count);
             assert!(
-                listed == expected(&data, &grants, &filter),
+                listed == expected(&data, grants, &filter),
                 "others, or in another order"
             );
         }
