@@ -110,7 +110,8 @@ reasons! {
     NonceUsed = "nonce_used",
     /// The key had used up its requests of this minute.
     KeyOverLimit = "key_over_limit",
-    /// Too many requests waited for admission, of this key or of all keys.
+    /// Too many requests waited for admission, of this key or of all keys, or the request had waited for one second because too many
+    /// were in progress.
     AdmissionCrowded = "admission_crowded",
     /// The database did not respond to the admission in time.
     AdmissionOverdue = "admission_overdue",

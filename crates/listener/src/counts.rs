@@ -26,9 +26,10 @@ pub(super) enum Event {
     AcceptFailed,
     Panicked,
     Abandoned,
+    Late,
 }
 
-const EVENTS: [(Event, &str); 12] = [
+const EVENTS: [(Event, &str); 13] = [
     (Event::Full, "rejected connections: all connection slots are busy"),
     (
         Event::AddressFull,
@@ -56,6 +57,10 @@ const EVENTS: [(Event, &str); 12] = [
         Event::Abandoned,
         "dropped unfinished requests: too many are running whose clients have disconnected",
     ),
+    (
+        Event::Late,
+        "requests waited for too long: too many requests of all addresses are running",
+    ),
 ];
 
 /// Current numbers of a listener, and counts since its start.
@@ -65,6 +70,8 @@ pub struct Metrics {
     pub connections: usize,
     /// Running requests whose clients have disconnected.
     pub detached: usize,
+    /// Requests that wait because too many are running.
+    pub waiting: usize,
     /// Accepted connections.
     pub accepted: u64,
     /// Connections closed at once because all connection slots, or all of their address, were busy.
@@ -89,6 +96,8 @@ pub struct Metrics {
     pub panicked: u64,
     /// Requests dropped unfinished because their clients had disconnected and too many such requests were running.
     pub abandoned: u64,
+    /// Requests that waited for the whole of [`Limits::queue_wait`](super::Limits::queue_wait).
+    pub late: u64,
 }
 
 /// Counters of events, and how many of them have been logged.
@@ -157,12 +166,13 @@ impl Counts {
         }
     }
 
-    /// Returns all counts, together with the numbers that the caller provides: open connections and detached requests.
-    pub fn metrics(&self, connections: usize, detached: usize) -> Metrics {
+    /// Returns all counts, together with the numbers that the caller provides: open connections, and detached and waiting requests.
+    pub fn metrics(&self, connections: usize, detached: usize, waiting: usize) -> Metrics {
         let count = |event: Event| self.kinds[event as usize].count.load(Relaxed);
         Metrics {
             connections,
             detached,
+            waiting,
             accepted: self.accepted.load(Relaxed),
             rejected: count(Event::Full) + count(Event::AddressFull),
             evicted: count(Event::Evicted),
@@ -175,6 +185,7 @@ impl Counts {
             accept_failed: count(Event::AcceptFailed),
             panicked: count(Event::Panicked),
             abandoned: count(Event::Abandoned),
+            late: count(Event::Late),
         }
     }
 }

@@ -11,7 +11,8 @@
 //! - A handler runs to its end even if its client disconnects ([`service`]). A panic becomes a response with status 500.
 //!   A response that is sent before the request body was read still reaches the client ([`io`]). A response with the extension
 //!   [`DropConnection`] is not sent.
-//! - Requests in progress are limited per client network. Further ones wait before their handlers start ([`service`]).
+//! - Requests in progress are limited per client network ([`service`]) and in total ([`in_progress`]). Further ones wait before their
+//!   handlers start.
 //! - Responses that their peers do not read are limited in total and per client network ([`slots`]).
 //! - Rejected and closed connections are counted and logged ([`counts`]).
 //!
@@ -23,6 +24,7 @@ mod client_network;
 mod clock;
 mod connection;
 mod counts;
+mod in_progress;
 mod io;
 mod limits;
 mod protocol;
@@ -49,6 +51,7 @@ use tokio_util::task::TaskTracker;
 
 pub use client_network::ClientNetwork;
 pub use counts::Metrics;
+pub use in_progress::Queued;
 pub use limits::Limits;
 pub use request::RequestBody;
 pub use running::{Running, Watch};
@@ -57,6 +60,7 @@ pub use service::DropConnection;
 use crate::tls::Tls;
 use clock::Clock;
 use counts::{Counts, Event};
+use in_progress::InProgress;
 use limits::Descriptors;
 use slots::Slots;
 
@@ -174,6 +178,7 @@ struct Shared {
     limits: Limits,
     counts: Counts,
     slots: Slots,
+    in_progress: InProgress,
     /// The tasks that a stop waits for.
     tasks: TaskTracker,
     /// Cancelled when the listener stops.
@@ -190,6 +195,7 @@ impl Shared {
         Self {
             counts: Counts::new(clock),
             slots: Slots::new(clock, &limits),
+            in_progress: InProgress::new(&limits),
             limits,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),

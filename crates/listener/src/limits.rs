@@ -42,6 +42,12 @@ pub struct Limits {
     /// size and are not sent completely. The default is 64. Further ones wait before their handlers start, so that a client which
     /// sends many requests and reads no response occupies little memory with them.
     pub in_progress_per_address: usize,
+    /// Maximum number of requests of all addresses, exempt ones included, whose handlers run, without those that wait for their
+    /// bodies. The default is 1,024. Further ones wait for a permit, without the memory of a running handler.
+    pub in_progress: usize,
+    /// Maximum time that a request waits for that permit, before its handler starts and for the rest of its body together. The
+    /// default is 1 s. It then runs without a permit, and its handler can find this in the extension [`Queued`](super::Queued).
+    pub queue_wait: Duration,
     /// Maximum number of responses per client network that their peers do not read. The default is 32, which leaves the other half
     /// of [`Limits::in_progress_per_address`] to clients behind the same address. A response counts while
     /// its peer has read less than [`Limits::response_bytes`] of it for a second. Every second, the connections whose
@@ -95,6 +101,8 @@ impl Default for Limits {
             stalled_response: Duration::from_secs(30),
             response_bytes: 16 * 1024,
             in_progress_per_address: 64,
+            in_progress: 1024,
+            queue_wait: Duration::from_secs(1),
             unread_per_address: 32,
             unread: 1024,
             unread_bytes_per_address: 1024 * 1024,

@@ -1,79 +1,128 @@
-//! A request's body that returns its unread rest to the listener.
+//! A request's body: it releases the [`RequestPermit`] while it has not arrived, and returns its unread rest to the listener.
 
+use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-/// Receives a body that was dropped before its end.
-pub(super) type Leftover = Arc<Mutex<Option<Incoming>>>;
+use super::in_progress::RequestPermit;
+
+/// The state that a request shares with its body.
+#[derive(Clone)]
+pub(super) struct Exchange(Arc<Mutex<ExchangeState>>);
+
+struct ExchangeState {
+    permit: RequestPermit,
+    /// A body that was dropped before its end.
+    rest: Option<Incoming>,
+}
+
+impl Exchange {
+    /// Waits until the request may run; see [`RequestPermit::poll`].
+    pub fn poll_permit(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.lock().permit.poll(cx)
+    }
+
+    /// Takes the unread rest of the body.
+    pub fn take_rest(&self) -> Option<Incoming> {
+        self.lock().rest.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ExchangeState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Exchange")
+    }
+}
+
+type FrameResult = Option<Result<Frame<Bytes>, hyper::Error>>;
 
 /// A request's body.
 #[derive(Debug)]
 pub struct RequestBody {
     incoming: Option<Incoming>,
-    leftover: Option<Leftover>,
+    exchange: Exchange,
+    /// A frame that arrived, and that the handler gets when the request has a permit again.
+    arrived: Option<FrameResult>,
 }
 
 impl RequestBody {
-    /// Returns the body and the place where its unread rest will be found. The latter is `None` for an empty body.
-    pub(super) fn new(incoming: Incoming) -> (Self, Option<Leftover>) {
-        if incoming.is_end_stream() {
-            let empty = RequestBody {
-                incoming: None,
-                leftover: None,
-            };
-            return (empty, None);
-        }
-        let leftover = Leftover::default();
+    /// Returns the body, and the state that it shares with its request.
+    pub(super) fn new(incoming: Incoming, permit: RequestPermit) -> (Self, Exchange) {
+        let exchange = Exchange(Arc::new(Mutex::new(ExchangeState { permit, rest: None })));
         let body = RequestBody {
-            incoming: Some(incoming),
-            leftover: Some(leftover.clone()),
+            incoming: Some(incoming).filter(|incoming| !incoming.is_end_stream()),
+            exchange: exchange.clone(),
+            arrived: None,
         };
-        (body, Some(leftover))
+        (body, exchange)
     }
-}
 
-/// Takes the unread rest of a body.
-pub(super) fn take(leftover: &Leftover) -> Option<Incoming> {
-    leftover.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Waits for the first bytes or the end of the body.
+    pub(super) fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.arrived.is_none()
+            && let Some(incoming) = &mut self.incoming
+        {
+            self.arrived = Some(ready!(Pin::new(incoming).poll_frame(cx)));
+        }
+        Poll::Ready(())
+    }
 }
 
 impl Body for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Some(incoming) = &mut self.incoming else {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<FrameResult> {
+        let this = &mut *self;
+        if this.is_end_stream() {
             return Poll::Ready(None);
-        };
-        let frame = ready!(Pin::new(incoming).poll_frame(cx));
+        }
+        if this.poll_arrival(cx).is_pending() {
+            this.exchange.lock().permit.release();
+            return Poll::Pending;
+        }
+        ready!(this.exchange.poll_permit(cx));
+        let frame = this.arrived.take().flatten();
         if !matches!(frame, Some(Ok(_))) {
-            self.incoming = None;
+            this.incoming = None;
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.as_ref().is_none_or(Body::is_end_stream)
+        self.arrived.is_none() && self.incoming.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming
-            .as_ref()
-            .map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+        let exact = |bytes| SizeHint::with_exact(bytes as u64);
+        let hint = self.incoming.as_ref().map_or_else(|| exact(0), Body::size_hint);
+        match &self.arrived {
+            Some(Some(Ok(frame))) => {
+                let own = frame.data_ref().map_or(0, |data| data.len() as u64);
+                let mut whole = SizeHint::new();
+                whole.set_lower(hint.lower() + own);
+                if let Some(upper) = hint.upper() {
+                    whole.set_upper(upper + own);
+                }
+                whole
+            }
+            _ => hint,
+        }
     }
 }
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if self.is_end_stream() {
-            return;
-        }
-        if let Some(leftover) = &self.leftover {
-            *leftover.lock().unwrap_or_else(PoisonError::into_inner) = self.incoming.take();
+        if let Some(incoming) = self.incoming.take().filter(|incoming| !incoming.is_end_stream()) {
+            self.exchange.lock().rest = Some(incoming);
         }
     }
 }

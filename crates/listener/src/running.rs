@@ -78,7 +78,9 @@ impl Watch {
 
 impl Shared {
     fn metrics(&self) -> Metrics {
-        self.counts.metrics(self.slots.count(), self.detached.load(Acquire))
+        let detached = self.detached.load(Acquire);
+        self.counts
+            .metrics(self.slots.count(), detached, self.in_progress.waiting())
     }
 }
 

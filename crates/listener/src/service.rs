@@ -22,7 +22,8 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 use super::Shared;
 use super::activity::{Activity, InFlight};
 use super::counts::Event;
-use super::request::{self, Leftover, RequestBody};
+use super::in_progress::RequestPermit;
+use super::request::{Exchange, RequestBody};
 use super::response::TrackedBody;
 
 /// An extension of a response that is not sent: the listener closes an HTTP/1.1 connection, or resets an HTTP/2 stream. It is also
@@ -61,6 +62,20 @@ struct Pending<H> {
     handler: Arc<H>,
     peer: SocketAddr,
     waiting: Option<Waiting>,
+    body: Arrival,
+}
+
+/// What a request waits for before its handler starts, besides a permit of its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrival {
+    /// The first bytes of its body. They often arrive together with the head, and hyper has them at the next poll.
+    Expected,
+    /// The same, for one more poll.
+    ExpectedNow,
+    /// A permit to be in progress.
+    Arrived,
+    /// Nothing: the handler waits for the body, and reads it when the request has a permit.
+    Later,
 }
 
 #[expect(
@@ -87,9 +102,15 @@ where
         let version = request.version();
         let expects = request.headers().contains_key(EXPECT);
         let (parts, incoming) = request.into_parts();
-        let (body, leftover) = RequestBody::new(incoming);
+        let permit = RequestPermit::new(self.shared.clone());
+        let queued = permit.queued();
+        let (body, exchange) = RequestBody::new(incoming, permit);
+        let mut request = Request::from_parts(parts, body);
+        request.extensions_mut().insert(queued);
         let pending = Pending {
-            request: Request::from_parts(parts, body),
+            // The client does not send its body before the handler asks for it.
+            body: if expects { Arrival::Later } else { Arrival::Expected },
+            request,
             handler: self.handler.clone(),
             peer: self.peer,
             waiting: None,
@@ -97,7 +118,7 @@ where
         RequestFuture {
             shared: self.shared.clone(),
             in_flight: Some(self.activity.begin(version == Version::HTTP_2)),
-            leftover,
+            exchange,
             // HTTP/1.0 closes by default. After an expected 100 that was not sent, the client may or may not send its body.
             may_keep_alive: version == Version::HTTP_11 && !expects,
             version,
@@ -111,7 +132,7 @@ where
 pub(super) struct RequestFuture<H, B: 'static> {
     shared: Arc<Shared>,
     in_flight: Option<InFlight>,
-    leftover: Option<Leftover>,
+    exchange: Exchange,
     may_keep_alive: bool,
     version: Version,
     state: State<H, B>,
@@ -130,7 +151,8 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if let State::Pending(pending) = &mut this.state {
-            ready!(pending.poll_permit(this.in_flight.as_mut(), cx));
+            ready!(pending.poll_address_permit(this.in_flight.as_mut(), cx));
+            ready!(pending.poll_start(&this.exchange, cx));
             if let State::Pending(pending) = std::mem::replace(&mut this.state, State::Finished) {
                 this.state = State::Running(pending.start());
             }
@@ -143,8 +165,10 @@ where
         let Some(in_flight) = this.in_flight.take() else {
             return Poll::Pending;
         };
-        let rest = this.leftover.take().and_then(|leftover| request::take(&leftover));
-        let closes = rest.is_some_and(|rest| this.finish_body(rest, &in_flight, cx));
+        let closes = this
+            .exchange
+            .take_rest()
+            .is_some_and(|rest| this.finish_body(rest, &in_flight, cx));
         let mut response = match outcome {
             Ok(response) if response.extensions().get::<DropConnection>().is_some() => {
                 return Poll::Ready(Err(DropConnection));
@@ -174,12 +198,17 @@ where
 }
 
 impl<H> Pending<H> {
-    /// Waits for a permit, unless the peer's address is exempt.
-    fn poll_permit(&mut self, in_flight: Option<&mut InFlight>, cx: &mut Context<'_>) -> Poll<()> {
+    /// Waits for a permit of the peer's address, unless it is exempt.
+    fn poll_address_permit(&mut self, in_flight: Option<&mut InFlight>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(in_flight) = in_flight else {
             return Poll::Ready(());
         };
-        let Some(permits) = &in_flight.activity().permits else {
+        let Some(permits) = in_flight
+            .activity()
+            .permits
+            .as_ref()
+            .filter(|_| in_flight.permit.is_none())
+        else {
             return Poll::Ready(());
         };
         let permit = match &mut self.waiting {
@@ -194,6 +223,25 @@ impl<H> Pending<H> {
         };
         in_flight.permit = permit;
         Poll::Ready(())
+    }
+
+    /// Waits until the request's handler may start.
+    fn poll_start(&mut self, exchange: &Exchange, cx: &mut Context<'_>) -> Poll<()> {
+        if matches!(self.body, Arrival::Expected | Arrival::ExpectedNow) {
+            self.body = match (self.request.body_mut().poll_arrival(cx), self.body) {
+                (Poll::Ready(()), _) => Arrival::Arrived,
+                (Poll::Pending, Arrival::Expected) => {
+                    self.body = Arrival::ExpectedNow;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                (Poll::Pending, _) => Arrival::Later,
+            };
+        }
+        match self.body {
+            Arrival::Arrived => exchange.poll_permit(cx),
+            _ => Poll::Ready(()),
+        }
     }
 
     /// Returns the future of the handler.
@@ -248,7 +296,8 @@ impl<H, B: 'static> Drop for RequestFuture<H, B> {
         if let State::Running(work) = std::mem::replace(&mut self.state, State::Finished) {
             // It stays in progress.
             let permit = self.in_flight.as_mut().and_then(|in_flight| in_flight.permit.take());
-            self.shared.detach(work.map(|_| drop(permit)));
+            let exchange = self.exchange.clone();
+            self.shared.detach(work.map(move |_| drop((permit, exchange))));
         }
     }
 }

@@ -316,7 +316,7 @@ mod tests {
         let activities: Vec<_> = (0..2).map(|_| slots.acquire(PEER, &limits, &counts).unwrap()).collect();
         let _requests: Vec<_> = activities.iter().map(|activity| activity.begin(true)).collect();
         assert!(slots.acquire(OTHER, &limits, &counts).is_none());
-        assert_eq!(counts.metrics(slots.count(), 0).rejected, 1);
+        assert_eq!(counts.metrics(slots.count(), 0, 0).rejected, 1);
     }
 
     #[test]

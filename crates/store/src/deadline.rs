@@ -23,6 +23,12 @@ impl Deadline {
         Deadline(Instant::now() + DATABASE_WAIT)
     }
 
+    /// Starts the deadline of a request that has already `waited` in the listener.
+    #[must_use]
+    pub fn begin_after(waited: Duration) -> Self {
+        Deadline(Instant::now() + DATABASE_WAIT.saturating_sub(waited))
+    }
+
     /// Awaits `wait`, and returns `None` if the deadline passes first.
     pub async fn within<T>(self, wait: impl Future<Output = T>) -> Option<T> {
         timeout_at(self.0, wait).await.ok()

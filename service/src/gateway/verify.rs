@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use bounded_listener::Queued;
 use ipnet::IpNet;
 use partner_api_signing::{
     Canonical, Environment, SIGNATURE_PREFIX, body_sha256, canonical_of, verify as signature_is_valid,
@@ -9,8 +10,9 @@ use partner_api_signing::{
 use partner_api_store::deadline::Deadline;
 use partner_api_store::directory::AllowlistMode;
 
-use super::Gateway;
 use super::identify::Credentials;
+use super::{Gateway, durability};
+use crate::admission::Durability;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::request_log::Reason;
@@ -34,8 +36,13 @@ pub(super) fn signature(
     request: &Unverified<'_, Gateway>,
     credentials: Credentials,
 ) -> Result<(Verified, DecodedQuery), ApiError> {
+    // The client also waits while the request waits in the listener.
+    let queued = request.head.extensions.get::<Queued>();
+    if queued.is_some_and(Queued::is_late) && durability(request.route) == Durability::Database {
+        return Err(ApiError::unavailable(Reason::AdmissionCrowded));
+    }
     // The deadline starts when the body has arrived.
-    let deadline = Deadline::begin();
+    let deadline = Deadline::begin_after(queued.map(Queued::waited).unwrap_or_default());
     let query = request.query.decode()?;
     let canonical = Canonical {
         method: request.head.method.as_str(),

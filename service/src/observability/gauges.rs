@@ -191,6 +191,11 @@ impl Gauges {
             "Running requests whose clients have disconnected",
             metrics.detached,
         )?;
+        page.gauge(
+            "waiting_requests",
+            "Requests that wait because too many of all addresses are running",
+            metrics.waiting,
+        )?;
         page.counter("connections_accepted", "Accepted connections", metrics.accepted)?;
         page.counters(
             "connections_cut",
@@ -216,6 +221,11 @@ impl Gauges {
             "abandoned_requests",
             "Requests dropped unfinished because their clients had disconnected and too many such requests were running",
             metrics.abandoned,
+        )?;
+        page.counter(
+            "late_requests",
+            "Requests that waited for one second because too many of all addresses were running",
+            metrics.late,
         )
     }
 

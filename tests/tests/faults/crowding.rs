@@ -1,5 +1,6 @@
 //! Keys, addresses and clients that use more than their share.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -9,12 +10,14 @@ use futures::stream::FuturesUnordered;
 use partner_api::request_log::Reason;
 use partner_api_tests::{ALPHA, BETA, DELTA, Request, Service, cluster};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use partner_api_tests::measurements::{MEASUREMENTS, package};
 use partner_api_tests::metrics::Page;
 use partner_api_tests::request_log::Log;
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
+const HEALTH: &str = "/api/v1/partner/health";
 
 /// Waits until this many sessions of the service's database wait for a lock.
 async fn until_they_wait(service: &Service, sessions: i64) {
@@ -139,6 +142,10 @@ async fn a_request_that_the_database_rejects_fails_only_half_of_its_batch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_whose_reads_hang_leaves_connections_to_the_others() {
     let service = Service::start().await;
+    // Opens the shared connections.
+    for _ in 0..4 {
+        service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+    }
     let holder = cluster::connect(&service.database()).await;
     holder
         .batch_execute("BEGIN; LOCK TABLE inspections IN ACCESS EXCLUSIVE MODE")
@@ -272,4 +279,30 @@ async fn a_timestamp_that_expires_while_a_body_arrives_is_rejected() {
         .assert_reason(&response, Reason::TimestampOutrun)
         .await;
     assert_eq!(service.count("measurements").await, 0);
+}
+
+/// REQ-13
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_waits_too_long_behind_those_of_all_addresses_is_rejected_but_not_health() {
+    let service = Arc::new(Service::start().await);
+    // 64 from each of 16 addresses: as many as may be in progress.
+    let delayed: Vec<_> = (0..1024)
+        .map(|number| {
+            let address = Ipv4Addr::new(127, 0, 1, 1 + (number % 16) as u8);
+            let request = Request::get(HEALTH).signed_by(&ALPHA).header("prefer", "delay=60");
+            let (service, request) = (service.clone(), request.from(&address.to_string()));
+            tokio::spawn(async move { service.send(request).await })
+        })
+        .collect();
+    service
+        .eventually(async || service.get(&BETA, ORGANIZATIONS).await.status == 503)
+        .await;
+    let (rejected, health) = join(service.get(&BETA, ORGANIZATIONS), service.get(&BETA, HEALTH)).await;
+    rejected.assert_rejected(503, "service_unavailable");
+    assert_eq!(rejected.headers["retry-after"], "1");
+    assert!(!rejected.headers.contains_key("ratelimit"));
+    health.assert_status(200);
+    let page = Page::of(&service).await;
+    assert!(page.value("partner_api_late_requests_total", &[]) >= 3.0);
+    delayed.iter().for_each(JoinHandle::abort);
 }

@@ -4,6 +4,7 @@
 mod crowded;
 mod early;
 mod handlers;
+mod in_progress;
 mod setup;
 mod silent;
 mod slow_readers;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bounded_listener::tls::Tls;
-use bounded_listener::{DropConnection, Limits, Listener, Metrics, RequestBody, Running};
+use bounded_listener::{DropConnection, Limits, Listener, Metrics, Queued, RequestBody, Running};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{Request, Response, StatusCode};
@@ -83,6 +83,10 @@ static MEGABYTE: [u8; 1024 * 1024] = [b'x'; 1024 * 1024];
 async fn handle(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Response<Body> {
     match request.uri().path() {
         "/hello" => Response::new(Body::from("hello")),
+        "/late" => {
+            let is_late = request.extensions().get::<Queued>().unwrap().is_late();
+            Response::new(Body::from(if is_late { "late" } else { "in time" }))
+        }
         "/echo" => match Body::wrap(request.into_body()).collect().await {
             Ok(body) => Response::new(Body::from(body.to_bytes())),
             Err(_) => status(StatusCode::BAD_REQUEST),
