@@ -10,6 +10,7 @@ use partner_api_store::DbError;
 use partner_api_store::connection::Connection;
 use partner_api_store::measurements::Package;
 use partner_api_store::secrets::Derived;
+use partner_api_store::shared::SharedConnections;
 use partner_api_store::stages::{Stage, stage};
 use partner_api_store::standby::{Reader, Standbys};
 
@@ -39,6 +40,8 @@ struct Shared {
 pub struct BlockingServices {
     /// Connections for requests.
     pub pool: Pool,
+    /// Connections for requests that only read, of the same pool.
+    pub shared: SharedConnections,
     /// Standbys for reads that may lag; `None` sends them to the primary.
     pub standbys: Option<Arc<Standbys>>,
     /// Records measurements.
@@ -84,10 +87,10 @@ impl Context {
     /// # Errors
     /// If none is available in time.
     pub async fn reader(&self, caller: &Caller) -> Result<Reader, DbError> {
-        let BlockingServices { pool, standbys, .. } = &self.0.services;
+        let BlockingServices { shared, standbys, .. } = &self.0.services;
         let began = Instant::now();
         let taking = Reader::take_within_quota(
-            pool,
+            shared,
             standbys.as_ref(),
             &caller.key().connection_quota,
             caller.deadline(),

@@ -13,6 +13,7 @@ use partner_api_store::DbError;
 use partner_api_store::directory::{self, Directory};
 use partner_api_store::partitions::{ANSWER_HISTORY, ANSWER_HISTORY_INTERVAL};
 use partner_api_store::secrets::{MasterKey, is_open_to_others, purpose};
+use partner_api_store::shared::SharedConnections;
 use partner_api_store::standby::Standbys;
 use thiserror::Error;
 use tokio::task::JoinSet;
@@ -219,11 +220,13 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let inspectors = inspectors.transpose()?;
     nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
     ANSWER_HISTORY.prepare(&parts.admission_pool).await?;
+    // If the shared connections are stalled, the others must suffice for all keys.
+    let connections = parts.pool.status().max_size;
     let directory = Directory::load(
         &parts.admission_pool,
         parts.environment,
         parts.master_key.clone(),
-        parts.pool.status().max_size,
+        connections - SharedConnections::number(connections),
     )
     .await?;
     let limits = Limits {
@@ -270,6 +273,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let instruments = Instruments::default();
     let services = BlockingServices {
         pool: parts.pool.clone(),
+        shared: SharedConnections::new(parts.pool.clone()),
         standbys: parts.standbys.clone(),
         recorder: Recorder::start(parts.recorder_pool, recorder::ATTEMPT_TIMEOUT),
     };

@@ -98,7 +98,7 @@ impl Service {
             size,
             ..PoolSettings::default()
         };
-        let pool = pool::pool(its_config.clone(), &few(6)).unwrap();
+        let pool = pool::pool(its_config.clone(), &few(8)).unwrap();
         let trusted_proxies = options.trusted_proxies.clone();
         let parts = ServerParts {
             listen: options.listen,

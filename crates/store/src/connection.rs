@@ -16,6 +16,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::DbError;
 use super::pool::POOL_WAIT;
+use super::shared::SharedConnection;
 use super::statement::{Prepared, Statement};
 use crate::deadline::Deadline;
 use crate::stages::{Stage, stage};
@@ -34,11 +35,26 @@ pub type Parameters<'p> = [&'p (dyn ToSql + Sync)];
 pub struct Connection {
     /// Counts this connection against the quota of the key.
     _quota_permit: Option<OwnedSemaphorePermit>,
-    // `None` only while the connection is dropped.
-    object: Option<Object>,
+    source: Source,
     deadline: Instant,
-    // A count, because statements may run concurrently.
-    unfinished: AtomicUsize,
+}
+
+/// The connection of the driver.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each request, and a box would have to be allocated for each"
+)]
+enum Source {
+    /// One for this value alone.
+    Own {
+        // `None` only while the connection is dropped.
+        object: Option<Object>,
+        // A count, because statements may run concurrently.
+        unfinished: AtomicUsize,
+    },
+    /// One that several requests use.
+    Shared(Arc<SharedConnection>),
 }
 
 impl Connection {
@@ -58,10 +74,29 @@ impl Connection {
             .map_err(|_| DbError::TimedOut)??;
         Ok(Connection {
             _quota_permit: None,
-            object: Some(object),
+            source: Source::Own {
+                object: Some(object),
+                unfinished: AtomicUsize::new(0),
+            },
             deadline,
-            unfinished: AtomicUsize::new(0),
         })
+    }
+
+    /// Uses a shared connection until `deadline`. It cannot begin transactions.
+    pub(super) fn shared(connection: Arc<SharedConnection>, deadline: Instant) -> Self {
+        Connection {
+            _quota_permit: None,
+            source: Source::Shared(connection),
+            deadline,
+        }
+    }
+
+    /// Returns the connection of the driver, unless it is shared.
+    pub(super) fn into_object(mut self) -> Option<Object> {
+        match &mut self.source {
+            Source::Own { object, .. } => object.take(),
+            Source::Shared(_) => None,
+        }
     }
 
     /// Takes a connection for a request until its `deadline`, within the key's `quota` of connections.
@@ -178,8 +213,12 @@ impl Connection {
         &self,
         work: impl AsyncFnOnce(&Object) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, DbError> {
-        let Some(object) = &self.object else {
-            return Err(DbError::TimedOut);
+        let object = match &self.source {
+            Source::Own {
+                object: Some(object), ..
+            } => object,
+            Source::Own { object: None, .. } => return Err(DbError::TimedOut),
+            Source::Shared(connection) => return connection.run(self.deadline, work).await,
         };
         self.mark_started();
         let result = tokio::time::timeout_at(self.deadline, work(object)).await;
@@ -192,19 +231,24 @@ impl Connection {
 
     /// Records the start of work that must finish before the connection may be returned to the pool.
     pub(super) fn mark_started(&self) {
-        self.unfinished.fetch_add(1, Ordering::Relaxed);
+        if let Source::Own { unfinished, .. } = &self.source {
+            unfinished.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Records the end of that work.
     pub(super) fn mark_finished(&self) {
-        self.unfinished.fetch_sub(1, Ordering::Relaxed);
+        if let Source::Own { unfinished, .. } = &self.source {
+            unfinished.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if self.unfinished.load(Ordering::Relaxed) > 0
-            && let Some(object) = self.object.take()
+        if let Source::Own { object, unfinished } = &mut self.source
+            && *unfinished.get_mut() > 0
+            && let Some(object) = object.take()
         {
             drop(Object::take(object));
         }

@@ -26,6 +26,7 @@ pub mod renderings;
 pub mod roles;
 pub mod schema;
 pub mod secrets;
+pub mod shared;
 pub mod stages;
 pub mod standby;
 pub mod statement;

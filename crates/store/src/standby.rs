@@ -18,6 +18,7 @@ use tokio_postgres::types::{PgLsn, ToSql, Type};
 
 use super::DbError;
 use super::connection::{Connection, Parameters};
+use super::shared::SharedConnections;
 use super::statement::Statement;
 use crate::deadline::Deadline;
 use crate::statement;
@@ -183,14 +184,22 @@ impl Standbys {
     }
 }
 
-/// A read-only connection for a request: to a standby if one is usable, and otherwise, or if the standby fails, to the
-/// primary. Writing requires a [`Connection`].
+/// A read-only connection for a request: to a standby if one is usable, and otherwise a [shared one](super::shared) to the primary. If
+/// that fails, it is one of the pool. Writing requires a [`Connection`].
 #[derive(Debug)]
 pub struct Reader {
     /// Counts this reader against the quota of the key.
     _quota_permit: Option<OwnedSemaphorePermit>,
     standby: Option<StandbyConnection>,
+    shared: Option<SharedRead>,
     primary: Primary,
+}
+
+/// A shared connection to the primary.
+#[derive(Debug)]
+struct SharedRead {
+    connection: Connection,
+    has_failed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -214,12 +223,33 @@ enum Primary {
     },
 }
 
+/// Executes a query on the first connection that works: to the standby, the shared one, or one of the pool. A macro, because a
+/// function with an asynchronous closure is not general enough over lifetimes to be `Send`.
+macro_rules! read {
+    ($reader:ident, $query:ident($($argument:ident),*)) => {{
+        if let Some(standby) = $reader.standby().await {
+            match standby.$query($($argument),*).await {
+                Ok(rows) => return Ok(rows),
+                Err(error) => $reader.standby_failed(&error.into()),
+            }
+        }
+        if let Some(shared) = $reader.shared() {
+            match shared.connection.$query($($argument),*).await {
+                Err(error) if error.rejection().is_none() => shared.has_failed.store(true, Ordering::Relaxed),
+                result => return result,
+            }
+        }
+        $reader.primary().await?.$query($($argument),*).await
+    }};
+}
+
 impl From<Connection> for Reader {
     /// Reads on this connection only.
     fn from(connection: Connection) -> Self {
         Self {
             _quota_permit: None,
             standby: None,
+            shared: None,
             primary: Primary::Connected(connection),
         }
     }
@@ -231,29 +261,43 @@ impl Reader {
     /// # Errors
     /// If the quota is exhausted, or neither a standby nor a connection to the primary is available in time.
     pub async fn take_within_quota(
-        pool: &Pool,
+        shared: &SharedConnections,
         standbys: Option<&Arc<Standbys>>,
         quota: &Arc<Semaphore>,
         deadline: Deadline,
     ) -> Result<Self, DbError> {
-        let Some(standbys) = standbys.filter(|standbys| standbys.is_usable()) else {
-            return Ok(Connection::take_within_quota(pool, quota, deadline).await?.into());
-        };
+        let permit = Connection::quota_permit(quota, deadline).await?;
         let now = Instant::now();
         let until = deadline.instant();
-        Ok(Self {
-            _quota_permit: Some(Connection::quota_permit(quota, deadline).await?),
-            standby: Some(StandbyConnection {
+        let standby = standbys
+            .filter(|standbys| standbys.is_usable())
+            .map(|standbys| StandbyConnection {
                 standbys: standbys.clone(),
                 until: now + until.saturating_duration_since(now) / 2,
                 connection: OnceCell::new(),
                 has_failed: AtomicBool::new(false),
+            });
+        let shared_read = match standby {
+            Some(_) => None,
+            None => shared.take(until).await?.map(|connection| SharedRead {
+                connection: Connection::shared(connection, until),
+                has_failed: AtomicBool::new(false),
             }),
-            primary: Primary::Lazy {
-                pool: pool.clone(),
+        };
+        let primary = match (&standby, &shared_read) {
+            // Without another connection, the request waits for one before it does anything else.
+            (None, None) => Primary::Connected(Connection::take_until(shared.pool(), until).await?),
+            _ => Primary::Lazy {
+                pool: shared.pool().clone(),
                 until,
                 connection: OnceCell::new(),
             },
+        };
+        Ok(Self {
+            _quota_permit: Some(permit),
+            standby,
+            shared: shared_read,
+            primary,
         })
     }
 
@@ -262,13 +306,7 @@ impl Reader {
     /// # Errors
     /// If the primary reports an error, or does not respond in time.
     pub async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
-        if let Some(standby) = self.standby().await {
-            match standby.query(statement, parameters).await {
-                Ok(rows) => return Ok(rows),
-                Err(error) => self.standby_failed(&error.into()),
-            }
-        }
-        self.primary().await?.query(statement, parameters).await
+        read!(self, query(statement, parameters))
     }
 
     /// Executes a statement that returns at most one row.
@@ -280,13 +318,7 @@ impl Reader {
         statement: &'static Statement,
         parameters: &Parameters<'_>,
     ) -> Result<Option<Row>, DbError> {
-        if let Some(standby) = self.standby().await {
-            match standby.query_opt(statement, parameters).await {
-                Ok(row) => return Ok(row),
-                Err(error) => self.standby_failed(&error.into()),
-            }
-        }
-        self.primary().await?.query_opt(statement, parameters).await
+        read!(self, query_opt(statement, parameters))
     }
 
     /// Executes a statement whose parameter types the database cannot infer, and returns its rows.
@@ -298,13 +330,14 @@ impl Reader {
         statement: &'static Statement,
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, DbError> {
-        if let Some(standby) = self.standby().await {
-            match standby.query_typed(statement, parameters).await {
-                Ok(rows) => return Ok(rows),
-                Err(error) => self.standby_failed(&error.into()),
-            }
-        }
-        self.primary().await?.query_typed(statement, parameters).await
+        read!(self, query_typed(statement, parameters))
+    }
+
+    /// Returns the shared connection, if there is one and it has not failed during this request.
+    fn shared(&self) -> Option<&SharedRead> {
+        self.shared
+            .as_ref()
+            .filter(|shared| !shared.has_failed.load(Ordering::Relaxed))
     }
 
     /// Returns the connection to the standby, if one is usable and has not failed during this request.
