@@ -59,7 +59,7 @@ const EVENTS: [(Event, &str); 13] = [
     ),
     (
         Event::Late,
-        "requests waited for too long: too many requests of all addresses are running",
+        "requests waited for too long: too many requests of all addresses are running; check the load of the processors and the database",
     ),
 ];
 

@@ -15,7 +15,8 @@ use super::clock::micros;
 use super::counts::Event;
 use super::limits::Limits;
 
-/// An extension of a request: how long it has waited for a permit to be in progress, before its handler started and while it read the body.
+/// An extension of a request: how long it has waited for a permit to be in progress, before its handler started and while the handler
+/// read the body.
 #[derive(Clone, Debug)]
 pub struct Queued {
     waited: Arc<AtomicU64>,

@@ -62,20 +62,20 @@ struct Pending<H> {
     handler: Arc<H>,
     peer: SocketAddr,
     waiting: Option<Waiting>,
-    body: Arrival,
+    starts: Starts,
 }
 
-/// What a request waits for before its handler starts, besides a permit of its address.
+/// When a request's handler starts, once the request has a permit of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arrival {
-    /// The first bytes of its body. They often arrive together with the head, and hyper has them at the next poll.
-    Expected,
-    /// The same, for one more poll.
-    ExpectedNow,
-    /// A permit to be in progress.
-    Arrived,
-    /// Nothing: the handler waits for the body, and reads it when the request has a permit.
-    Later,
+enum Starts {
+    /// When the first bytes of the body have arrived. They often arrive together with the head, and hyper has them at the next poll.
+    WithBody,
+    /// The same, at this poll.
+    WithBodyNow,
+    /// When the request has a permit to be in progress.
+    WithPermit,
+    /// At once: the handler waits for the body, and reads it when the request has a permit.
+    AtOnce,
 }
 
 #[expect(
@@ -109,7 +109,7 @@ where
         request.extensions_mut().insert(queued);
         let pending = Pending {
             // The client does not send its body before the handler asks for it.
-            body: if expects { Arrival::Later } else { Arrival::Expected },
+            starts: if expects { Starts::AtOnce } else { Starts::WithBody },
             request,
             handler: self.handler.clone(),
             peer: self.peer,
@@ -227,19 +227,19 @@ impl<H> Pending<H> {
 
     /// Waits until the request's handler may start.
     fn poll_start(&mut self, exchange: &Exchange, cx: &mut Context<'_>) -> Poll<()> {
-        if matches!(self.body, Arrival::Expected | Arrival::ExpectedNow) {
-            self.body = match (self.request.body_mut().poll_arrival(cx), self.body) {
-                (Poll::Ready(()), _) => Arrival::Arrived,
-                (Poll::Pending, Arrival::Expected) => {
-                    self.body = Arrival::ExpectedNow;
+        if matches!(self.starts, Starts::WithBody | Starts::WithBodyNow) {
+            self.starts = match (self.request.body_mut().poll_arrival(cx), self.starts) {
+                (Poll::Ready(()), _) => Starts::WithPermit,
+                (Poll::Pending, Starts::WithBody) => {
+                    self.starts = Starts::WithBodyNow;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                (Poll::Pending, _) => Arrival::Later,
+                (Poll::Pending, _) => Starts::AtOnce,
             };
         }
-        match self.body {
-            Arrival::Arrived => exchange.poll_permit(cx),
+        match self.starts {
+            Starts::WithPermit => exchange.poll_permit(cx),
             _ => Poll::Ready(()),
         }
     }

@@ -1,9 +1,9 @@
 //! Connections on which several requests read at the same time.
 //!
-//! A statement that reads a few rows takes PostgreSQL less time than to wake up for its message. On a shared connection, the driver
-//! sends the statements of all requests that are ready in one message, and PostgreSQL executes them one after the other. A statement
-//! therefore waits for those before it. If none has finished for a while, the requests that wait use connections of their own, and
-//! the shared connection gets no further statements.
+//! On a shared connection, the driver sends the statements of several requests together, which takes less processor time than a
+//! connection for each (docs/benchmarks.md). PostgreSQL executes them one after the other, so a statement waits for those before it. If
+//! none has finished for a while, the requests that wait use connections of their own, and the shared connection gets no further
+//! statements.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -22,25 +22,25 @@ const POOL_PER_SHARED: usize = 4;
 /// The time without a finished statement after which a connection gets no further ones, and those that wait go elsewhere.
 const STALLED_AFTER: Duration = Duration::from_millis(250);
 
-/// The time without a finished statement after which another connection takes the place of a shared one. The database has
-/// canceled a statement that waits for a lock by then ([`LOCK_TIMEOUT`](super::pool::LOCK_TIMEOUT)).
+/// The time without a finished statement after which another connection replaces a shared one. The database has canceled
+/// a statement that waits for a lock by then ([`LOCK_TIMEOUT`](super::pool::LOCK_TIMEOUT)).
 const REPLACED_AFTER: Duration = Duration::from_secs(4);
 
 /// The shared connections of a pool.
 pub struct SharedConnections {
     pool: Pool,
-    places: Box<[Place]>,
+    slots: Box<[Slot]>,
     started: Instant,
 }
 
-/// The place of one shared connection, which is opened when it is first needed.
+/// The slot of one shared connection, which is opened when it is first needed.
 #[derive(Default)]
-struct Place {
+struct Slot {
     connection: Mutex<Option<Arc<SharedConnection>>>,
     opening: tokio::sync::Mutex<()>,
 }
 
-impl Place {
+impl Slot {
     fn lock(&self) -> MutexGuard<'_, Option<Arc<SharedConnection>>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -49,7 +49,7 @@ impl Place {
 impl fmt::Debug for SharedConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedConnections")
-            .field("places", &self.places.len())
+            .field("slots", &self.slots.len())
             .finish_non_exhaustive()
     }
 }
@@ -57,10 +57,10 @@ impl fmt::Debug for SharedConnections {
 impl SharedConnections {
     /// Shares a quarter of the pool's connections. A pool of fewer than four has none.
     pub fn new(pool: Pool) -> Self {
-        let places = Self::number(pool.status().max_size);
+        let slots = Self::number(pool.status().max_size);
         SharedConnections {
             pool,
-            places: (0..places).map(|_| Place::default()).collect(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
             started: Instant::now(),
         }
     }
@@ -75,32 +75,36 @@ impl SharedConnections {
         &self.pool
     }
 
-    /// Returns the usable connection with the fewest requests. Opens one if there are fewer than there may be. Returns `None` if there
-    /// is none.
+    /// Returns a connection that has just been opened, if a slot is free, or else the usable one with the fewest requests. Returns
+    /// `None` if all are stalled or being opened.
     ///
     /// # Errors
-    /// If it has to be opened, and does not become available in time.
+    /// If none is usable, and the one that must be opened does not become available in time.
     pub(super) async fn take(&self, deadline: Instant) -> Result<Option<Arc<SharedConnection>>, DbError> {
         let mut found: Option<Arc<SharedConnection>> = None;
         let mut opening = None;
-        for place in &self.places {
-            let mut connection = place.lock();
+        for slot in &self.slots {
+            let mut connection = slot.lock();
             if connection.as_ref().is_none_or(|known| known.must_be_replaced()) {
                 *connection = None;
                 // If several requests arrive at once, each opens another one.
-                opening = opening.or_else(|| Some((place, place.opening.try_lock().ok()?)));
+                opening = opening.or_else(|| Some((slot, slot.opening.try_lock().ok()?)));
             } else if let Some(known) = connection.as_ref().filter(|known| !known.is_stalled())
                 && found.as_ref().is_none_or(|found| known.requests() < found.requests())
             {
                 found = Some(known.clone());
             }
         }
-        let Some((place, _opening)) = opening else {
+        let Some((slot, _opening)) = opening else {
             return Ok(found);
         };
-        let object = Connection::take_until(&self.pool, deadline).await?.into_object();
+        let object = match Connection::take_until(&self.pool, deadline).await {
+            Ok(connection) => connection.into_object(),
+            // The pool may be exhausted.
+            Err(error) => return found.map(Some).ok_or(error),
+        };
         let opened = object.map(|object| Arc::new(SharedConnection::new(object, self.started)));
-        place.lock().clone_from(&opened);
+        slot.lock().clone_from(&opened);
         Ok(opened)
     }
 }
@@ -139,20 +143,20 @@ impl SharedConnection {
         Arc::strong_count(self)
     }
 
-    /// Returns the time since a statement finished, if there are unfinished ones.
-    fn waits_since(&self) -> Option<Duration> {
+    /// Returns the time without a finished statement, if there are unfinished ones.
+    fn time_without_progress(&self) -> Option<Duration> {
         let now = Instant::now() - self.started;
         let progressed_at = Duration::from_micros(self.progressed_at.load(Relaxed));
         (self.unfinished.load(Relaxed) > 0).then(|| now.saturating_sub(progressed_at))
     }
 
     fn is_stalled(&self) -> bool {
-        self.waits_since().is_some_and(|time| time >= STALLED_AFTER)
+        self.time_without_progress().is_some_and(|time| time >= STALLED_AFTER)
     }
 
     fn must_be_replaced(&self) -> bool {
         self.object.as_ref().is_none_or(|object| object.is_closed())
-            || self.waits_since().is_some_and(|time| time >= REPLACED_AFTER)
+            || self.time_without_progress().is_some_and(|time| time >= REPLACED_AFTER)
     }
 
     fn record_progress(&self) {
@@ -170,9 +174,11 @@ impl SharedConnection {
         let Some(object) = &self.object else {
             return Err(DbError::TimedOut);
         };
-        if self.unfinished.fetch_add(1, Relaxed) == 0 {
+        // Before the count, so that the connection does not seem to have stalled since its last statement.
+        if self.unfinished.load(Relaxed) == 0 {
             self.record_progress();
         }
+        self.unfinished.fetch_add(1, Relaxed);
         let mut work = std::pin::pin!(work(object));
         let result = loop {
             let until = deadline.min(Instant::now() + STALLED_AFTER);
