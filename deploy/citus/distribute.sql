@@ -1,8 +1,9 @@
 -- Distributes the tables of a migrated database with Citus: an experiment, which script/citus runs. Not for production, because
 -- many statements of the service are refused (docs/scaling.md, "On a distributed engine").
 --
--- The server needs citus.enable_unsafe_triggers, because tables have triggers, and citus.allow_nested_distributed_execution, because
--- triggers read and write other tables of their organization.
+-- The server needs citus.enable_unsafe_triggers, because tables have triggers; citus.allow_nested_distributed_execution, because
+-- triggers read and write other tables of their organization; and citus.multi_shard_modify_mode = sequential, because a transaction
+-- writes to a reference table after it has read several shards.
 
 SET client_min_messages = warning;
 SET citus.multi_shard_modify_mode = sequential;
@@ -88,7 +89,7 @@ CREATE OR REPLACE FUNCTION enqueue_published_report() RETURNS trigger LANGUAGE p
 BEGIN
     INSERT INTO report_renderings AS r (inspection_id, organization_id) VALUES (NEW.id, NEW.organization_id)
     ON CONFLICT (inspection_id, organization_id) DO UPDATE SET fingerprint = NULL, attempts = CASE WHEN r.fingerprint IS NOT NULL THEN 0 ELSE r.attempts END,
-      due_at = CASE WHEN r.claim IS NULL AND r.fingerprint IS NOT NULL THEN now() ELSE r.due_at END
+      due_at = CASE WHEN r.claim IS NULL AND r.fingerprint IS NOT NULL THEN excluded.due_at ELSE r.due_at END
       WHERE r.fingerprint IS NOT NULL;
     RETURN NULL;
 END $$;
@@ -124,6 +125,46 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- Statements of the service call these on a shard, where only PL/pgSQL can execute a distributed statement.
+CREATE OR REPLACE FUNCTION enqueue_rendering(report uuid, wanted text, renderer_version integer, requested boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE owner constant uuid := (SELECT organization_id FROM inspections WHERE id = report);
+BEGIN
+    IF owner IS NULL THEN
+        RETURN;
+    END IF;
+    INSERT INTO report_renderings AS r (inspection_id, organization_id, fingerprint, least_version, is_requested)
+    VALUES (report, owner, wanted, renderer_version, requested)
+    ON CONFLICT (inspection_id, organization_id) DO UPDATE SET
+        fingerprint = excluded.fingerprint,
+        least_version = greatest(r.least_version, excluded.least_version),
+        is_requested = r.is_requested OR excluded.is_requested,
+        attempts = CASE WHEN r.fingerprint IS DISTINCT FROM excluded.fingerprint THEN 0 ELSE r.attempts END,
+        due_at = CASE WHEN r.claim IS NULL AND r.fingerprint IS DISTINCT FROM excluded.fingerprint
+                      THEN excluded.due_at ELSE r.due_at END
+    WHERE r.fingerprint IS DISTINCT FROM excluded.fingerprint
+       OR excluded.least_version > r.least_version
+       OR excluded.is_requested AND NOT r.is_requested;
+END $$;
+
+CREATE OR REPLACE FUNCTION try_enqueue_rendering(report uuid, wanted text, renderer_version integer, requested boolean) RETURNS void LANGUAGE plpgsql
+SET lock_timeout = '100ms' AS $$
+BEGIN
+    PERFORM enqueue_rendering(report, wanted, renderer_version, requested);
+END $$;
+
+-- A reference table has the trigger on each node; only that of the coordinator changes the reports.
+CREATE OR REPLACE FUNCTION touch_reports_of_vehicle() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+    IF (SELECT groupid FROM pg_dist_local_group) = 0 THEN
+        FOR r IN SELECT organization_id, array_agg(id) AS reports FROM inspections
+                 WHERE vehicle_id = NEW.id AND status IN ('PUBLISHED', 'ARCHIVED', 'CANCELLED') GROUP BY organization_id LOOP
+            PERFORM touch_reports(r.reports, r.organization_id);
+        END LOOP;
+    END IF;
+    RETURN NULL;
+END $$;
+
 -- Each table of the document of a report is restricted to the owner, so that the document is read on one shard.
 DO $$
 DECLARE
@@ -132,6 +173,9 @@ DECLARE
 BEGIN
     definition := replace(definition, 'BEGIN RETURN (',
         'DECLARE owner constant uuid := (SELECT organization_id FROM inspections WHERE id = report); BEGIN RETURN (');
+    -- Grants on the view do not exist on the workers.
+    definition := replace(definition, 'FROM shown_photos s WHERE',
+        'FROM photos s WHERE s.show_in_report AND s.kind NOT IN (''REGISTRATION'', ''OTOSICIL_PDF'') AND');
     FOREACH place SLICE 1 IN ARRAY ARRAY[
         ['WHERE a.', 'a.organization_id'], ['ON p.', 'p.organization_id'], ['WHERE p.', 'p.organization_id'],
         ['WHERE m.', 'm.organization_id'], ['WHERE h.', 'h.organization_id'], ['WHERE f.', 'f.organization_id'],
@@ -184,6 +228,9 @@ FROM unnest(ARRAY[
     'branches', 'form_templates', 'form_template_points', 'thresholds', 'threshold_versions', 'plausible_ranges',
     'inspector_branches', 'inspections', 'inspection_forms', 'inspection_form_answers', 'inspection_form_answer_history', 'photos',
     'published_pdfs', 'inspection_transitions', 'plate_corrections', 'measurements', 'report_renderings']) AS name;
+SELECT create_distributed_function(name::regprocedure) FROM unnest(ARRAY[
+    'time_document(timestamptz)', 'threshold_document(numeric,numeric,numeric,numeric)', 'report_document(uuid)', 'report_fingerprint(uuid)'
+]) AS name;
 COMMIT;
 
 BEGIN;

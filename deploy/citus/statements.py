@@ -1,7 +1,8 @@
 """Plans statements on a distributed database, and counts what Citus does with them.
 
 Reads lines of `name<TAB>SQL`, as crates/cli/examples/statements.rs prints them. `test-postgres` sets the variables. Statements are
-planned, not executed, with an example for each parameter. A statement runs if Citus plans it; its result was not checked.
+planned, not executed, with an example for each parameter. A statement runs if Citus plans it; its result was not checked. Citus fails
+to explain an `INSERT … SELECT` with parameters that it can execute ("could not create distributed plan"); it counts as refused.
 """
 
 import collections

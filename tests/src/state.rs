@@ -8,7 +8,8 @@ use crate::service::Service;
 impl Service {
     /// Returns the rows of a query, each as a JSON object.
     pub async fn rows(&self, query: &str) -> Value {
-        let aggregated = format!("SELECT coalesce(jsonb_agg(to_jsonb(q)), '[]') FROM ({query}) AS q");
+        let aggregated =
+            format!("WITH q AS MATERIALIZED ({query}) SELECT coalesce(jsonb_agg(to_jsonb(q)), '[]') FROM q");
         self.db
             .query_one(&aggregated, &[])
             .await

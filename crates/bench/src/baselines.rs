@@ -88,6 +88,7 @@ pub const ALL: [Baseline; 8] = [
             LOCK_SKIPPING,
             ("measurements::report", "READ"),
             ("measurements::apply", "RECORD_APPLIED"),
+            ("measurements::report", "KEEP_ANSWERS"),
             ("measurements::report", "WRITE_ANSWERS"),
         ],
         kind: Kind::Apply,
@@ -209,11 +210,11 @@ fn arguments(module: &str, name: &str, number: &str) -> Vec<String> {
 /// Returns the variables of [`arguments_to_apply`] with the contents of a package for an open report.
 async fn applied(fixture: &Fixture) -> Result<Vec<(&'static str, String)>, BenchError> {
     let sql = "\
-SELECT s.id::text, t.id::text, array_agg(p.id ORDER BY p.code)::text, array_agg(p.code ORDER BY p.code)::text
+SELECT s.id::text, t.id::text, s.organization_id::text, array_agg(p.id ORDER BY p.code)::text, array_agg(p.code ORDER BY p.code)::text
 FROM bench.station s
 JOIN form_templates t ON t.organization_id = s.organization_id AND t.is_test_line
 JOIN form_template_points p ON p.template_id = t.id AND p.code = ANY ($1)
-GROUP BY s.id, t.id";
+GROUP BY s.id, t.id, s.organization_id";
     let row = fixture.client.query_one(sql, &[&fixture.points]).await?;
     let key = &fixture.keys[0];
     let partner = "SELECT partner_id::text FROM api_keys WHERE key_id = $1";
@@ -222,8 +223,9 @@ GROUP BY s.id, t.id";
         ("count", "0".to_owned()),
         ("branch", row.get(0)),
         ("template", row.get(1)),
-        ("points", row.get(2)),
-        ("codes", row.get(3)),
+        ("organization", row.get(2)),
+        ("points", row.get(3)),
+        ("codes", row.get(4)),
         (
             "partner",
             fixture.client.query_one(partner, &[&key.id.as_str()]).await?.get(0),
@@ -247,6 +249,7 @@ fn arguments_to_apply(name: &str) -> Vec<String> {
     const REPORT: &str = "('00000008' || lpad(to_hex(:open::bigint), 24, '0'))::uuid";
     const ID: &str = "('00000009' || lpad(to_hex(:run::bigint), 24, '0'))::uuid";
     const PLATE: &str = "'34BNC' || :open::bigint";
+    const ORGANIZATION: &str = ":organization::uuid";
     let one = |value: &str| format!("ARRAY[{value}]");
     let for_each_point = |value: &str| format!("array_fill({value}, ARRAY[:points_count::integer])");
     let id = [ID, ":partner::uuid", ":key::text"].map(one);
@@ -263,20 +266,27 @@ fn arguments_to_apply(name: &str) -> Vec<String> {
     .map(one);
     match name {
         "RECORD" => [&id[..], &place, &package].concat(),
-        "LOCK" => [REPORT, ":branch", PLATE, "false"].map(str::to_owned).into(),
-        "READ" => vec![one(REPORT)],
+        "LOCK" => [REPORT, ":branch", PLATE, "false", ORGANIZATION]
+            .map(str::to_owned)
+            .into(),
+        "READ" => vec![one(REPORT), ORGANIZATION.to_owned()],
         // The report determines the branch and the plate.
-        "RECORD_APPLIED" => [&[one(REPORT)][..], &id, &package, &[one(":outcomes::text")]].concat(),
+        "RECORD_APPLIED" => [
+            &[one(REPORT)][..],
+            &id,
+            &package,
+            &[one(":outcomes::text"), ORGANIZATION.to_owned()],
+        ]
+        .concat(),
+        "KEEP_ANSWERS" => vec![
+            for_each_point(REPORT),
+            for_each_point(":template::uuid"),
+            ":points".to_owned(),
+            "now()".to_owned(),
+            ORGANIZATION.to_owned(),
+        ],
         _ => {
-            let form = format!(
-                "(SELECT id FROM inspection_forms WHERE inspection_id = {REPORT} AND template_id = :template::uuid)"
-            );
-            let mut arguments = vec![
-                one(REPORT),
-                one(&form),
-                one(":template::uuid"),
-                one("gen_random_uuid()"),
-            ];
+            let mut arguments = vec![one(REPORT), one(":template::uuid")];
             arguments.extend([
                 for_each_point(REPORT),
                 ":points".to_owned(),
@@ -286,7 +296,7 @@ fn arguments_to_apply(name: &str) -> Vec<String> {
                 ":texts".to_owned(),
                 for_each_point(ID),
             ]);
-            arguments.extend(vec!["'{}'".to_owned(); 7]);
+            arguments.push(ORGANIZATION.to_owned());
             arguments
         }
     }

@@ -22,7 +22,7 @@ partner_api_store::statement! {
             WHERE ($1::uuid IS NULL OR b.organization_id = $1) AND ($2::uuid IS NULL OR b.id = $2) ORDER BY o.slug, b.code, b.id";
     SET = "UPDATE branches SET name = coalesce($2, name), city = coalesce($3, city), district = coalesce($4, district), \
              is_active = coalesce($5, is_active), address = coalesce($6, address), telephone = coalesce($7, telephone) \
-           WHERE id = $1 AND (name, city, district, is_active, address, telephone) IS DISTINCT FROM \
+           WHERE id = $1 AND organization_id = $8 AND (name, city, district, is_active, address, telephone) IS DISTINCT FROM \
              (coalesce($2, name), coalesce($3, city), coalesce($4, district), coalesce($5, is_active), \
               coalesce($6, address), coalesce($7, telephone))";
 }
@@ -175,9 +175,12 @@ async fn load(query: &impl Query, organization: Option<Uuid>, id: Option<Uuid>) 
         .collect()
 }
 
-async fn load_one(query: &impl Query, id: Uuid) -> Result<Branch, Failure> {
+async fn load_one(query: &impl Query, organization: Uuid, id: Uuid) -> Result<Branch, Failure> {
     let removed = || Failure::Rejected("the branch was removed in the meantime".to_owned());
-    load(query, None, Some(id)).await?.pop().ok_or_else(removed)
+    load(query, Some(organization), Some(id))
+        .await?
+        .pop()
+        .ok_or_else(removed)
 }
 
 async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure> {
@@ -218,7 +221,7 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
                     ],
                 )
                 .await?;
-            let branch = load_one(change, id).await?;
+            let branch = load_one(change, organization.id, id).await?;
             let mut what = format!("Branch `{}` of `{}` was created.", args.code, organization.slug);
             if !elsewhere.is_empty() {
                 what.push_str(&format!(
@@ -246,8 +249,8 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
         .change("branch set", async |change| {
             let organization = names::organization(change, &args.organization).await?;
             let found = names::branch(change, &organization, &args.branch).await?;
-            let before = load_one(change, found.id).await?;
-            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+            let before = load_one(change, organization.id, found.id).await?;
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
                 &found.id,
                 &args.name,
                 &args.city,
@@ -255,9 +258,10 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
                 &args.active,
                 &args.address,
                 &args.telephone,
+                &organization.id,
             ];
             let changed = change.execute(SET, &parameters).await? > 0;
-            let after = load_one(change, found.id).await?;
+            let after = load_one(change, organization.id, found.id).await?;
             let works = if after.is_active { "active" } else { "not active" };
             let mut what = format!(
                 "Branch `{}` of `{}`: `{}`, {} {}, {works}",

@@ -34,16 +34,21 @@ partner_api_store::statement! {
     /// What `ERASE_REPORTS` or, with a vehicle, `ERASE_VEHICLE` would erase.
     PREVIEW = "\
 WITH plates AS MATERIALIZED (
-    SELECT plate FROM vehicles WHERE id = $2::uuid UNION SELECT plate FROM inspections WHERE vehicle_id = $2::uuid)
+    SELECT plate FROM vehicles WHERE id = $2::uuid UNION SELECT plate FROM inspections WHERE vehicle_id = $2::uuid
+), vehicle AS MATERIALIZED (
+    SELECT $2 AS id WHERE $2 IS NOT NULL UNION SELECT vehicle_id FROM inspections WHERE id = ANY ($1::uuid[])
+), kept AS MATERIALIZED (
+    SELECT DISTINCT i.vehicle_id FROM inspections i JOIN vehicle v ON v.id = i.vehicle_id WHERE i.id <> ALL ($1)
+)
 SELECT (SELECT count(*) FROM inspections WHERE id = ANY ($1::uuid[])) AS erased_reports,
-       (SELECT count(*)
-        FROM (SELECT $2 AS id WHERE $2 IS NOT NULL UNION SELECT vehicle_id FROM inspections WHERE id = ANY ($1)) v
-        WHERE NOT EXISTS (SELECT FROM inspections i WHERE i.vehicle_id = v.id AND i.id <> ALL ($1))) AS erased_vehicles,
+       (SELECT count(*) FROM vehicle) - (SELECT count(*) FROM kept) AS erased_vehicles,
        (SELECT count(*) FROM measurements WHERE inspection_id = ANY ($1))
        + (SELECT count(*) FROM plates CROSS JOIN branches b
-          JOIN measurements m ON m.branch_id = b.id AND m.plate = plates.plate AND m.status = 'PENDING')
+          JOIN measurements m ON m.branch_id = b.id AND m.organization_id = b.organization_id AND m.plate = plates.plate
+            AND m.status = 'PENDING')
        + (SELECT count(*) FROM plates CROSS JOIN branches b
-          JOIN measurements m ON m.branch_id = b.id AND m.plate = plates.plate AND m.status = 'DISCARDED') AS erased_measurements,
+          JOIN measurements m ON m.branch_id = b.id AND m.organization_id = b.organization_id AND m.plate = plates.plate
+            AND m.status = 'DISCARDED') AS erased_measurements,
        (SELECT count(*) FROM (
             SELECT object_key FROM photos WHERE inspection_id = ANY ($1)
             UNION SELECT thumb_object_key FROM photos WHERE inspection_id = ANY ($1) AND thumb_object_key IS NOT NULL

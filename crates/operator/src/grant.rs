@@ -11,12 +11,16 @@ use crate::output::{Output, Row};
 use crate::session::{Change, Changed, Query, Session};
 
 partner_api_store::statement! {
-    LIST = "SELECT p.name AS partner, o.id AS organization_id, o.slug AS organization, g.all_branches, \
-              (SELECT coalesce(array_agg(b.code ORDER BY b.code), '{}') FROM grant_branches gb \
-                JOIN branches b ON b.id = gb.branch_id \
-                WHERE gb.partner_id = g.partner_id AND gb.organization_id = g.organization_id) AS branches \
-            FROM grants g JOIN partners p ON p.id = g.partner_id JOIN organizations o ON o.id = g.organization_id \
-            WHERE ($1::uuid IS NULL OR g.partner_id = $1) ORDER BY p.name, o.slug";
+    LIST = "WITH granted AS MATERIALIZED ( \
+              SELECT p.name, g.partner_id, g.organization_id, g.all_branches, gb.branch_id \
+              FROM grants g JOIN partners p ON p.id = g.partner_id \
+              LEFT JOIN grant_branches gb ON gb.partner_id = g.partner_id AND gb.organization_id = g.organization_id \
+              WHERE ($1::uuid IS NULL OR g.partner_id = $1)) \
+            SELECT g.name AS partner, o.id AS organization_id, o.slug AS organization, g.all_branches, \
+              coalesce(array_agg(b.code ORDER BY b.code) FILTER (WHERE b.id IS NOT NULL), '{}') AS branches \
+            FROM granted g JOIN organizations o ON o.id = g.organization_id \
+            LEFT JOIN branches b ON b.id = g.branch_id AND b.organization_id = o.id \
+            GROUP BY g.name, g.partner_id, o.id, o.slug, g.all_branches ORDER BY g.name, o.slug";
     /// Serializes changes to one partner's grants.
     LOCK = "SELECT id FROM partners WHERE id = $1 FOR NO KEY UPDATE";
     WHOLE = "INSERT INTO grants (partner_id, organization_id, all_branches) VALUES ($1, $2, true) \

@@ -20,13 +20,16 @@ partner_api_store::statement! {
     BRANCHES = "INSERT INTO inspector_branches (inspector_id, organization_id, branch_id) SELECT $1, $2, unnest($3::uuid[])";
     LIST = "SELECT i.id, i.name, o.slug AS organization, i.token_hint, i.created_at, i.revoked_at, \
               (SELECT array_agg(b.code ORDER BY b.code) FROM inspector_branches ib \
-                JOIN branches b ON b.id = ib.branch_id WHERE ib.inspector_id = i.id) AS branches \
+                JOIN branches b ON b.id = ib.branch_id AND b.organization_id = ib.organization_id \
+                WHERE ib.inspector_id = i.id AND ib.organization_id = o.id) AS branches \
             FROM inspectors i JOIN organizations o ON o.id = i.organization_id \
             WHERE ($1::uuid IS NULL OR i.organization_id = $1) AND ($2::uuid IS NULL OR i.id = $2) \
               AND ($3 OR i.revoked_at IS NULL) ORDER BY o.slug, lower(i.name), i.created_at, i.id";
-    LEAVE = "DELETE FROM inspector_branches WHERE inspector_id = $1 AND branch_id <> ALL ($2::uuid[])";
+    LEAVE = "DELETE FROM inspector_branches WHERE inspector_id = $1 AND organization_id = $3 AND branch_id <> ALL ($2::uuid[])";
+    /// Without `RETURNING`, a distributed database would count rows that it did not insert.
     JOIN = "INSERT INTO inspector_branches (inspector_id, organization_id, branch_id) \
-            SELECT i.id, i.organization_id, unnest($2::uuid[]) FROM inspectors i WHERE i.id = $1 ON CONFLICT DO NOTHING";
+            SELECT i.id, i.organization_id, unnest($2::uuid[]) FROM inspectors i WHERE i.id = $1 \
+            ON CONFLICT DO NOTHING RETURNING branch_id";
     REVOKE = "UPDATE inspectors SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL";
 }
 
@@ -298,8 +301,8 @@ async fn set_branches(session: &Session, args: &BranchesArgs) -> Result<Output, 
                     before.name
                 )));
             }
-            let (_, ids) = branches(change, Some(before.organization.as_str()), &args.branches).await?;
-            let left = change.execute(LEAVE, &[&before.id, &ids]).await?;
+            let (organization, ids) = branches(change, Some(before.organization.as_str()), &args.branches).await?;
+            let left = change.execute(LEAVE, &[&before.id, &ids, &organization.id]).await?;
             let joined = change.execute(JOIN, &[&before.id, &ids]).await?;
             let after = load_one(change, before.id).await?;
             let now = list(&after.branches);

@@ -14,16 +14,19 @@ use crate::session::Session;
 use crate::when;
 
 partner_api_store::statement! {
-    LIST = "SELECT m.id, p.name AS partner, m.key_id, o.slug AS organization, b.code AS branch, m.external_id, m.device_serial, \
-              m.status, m.inspection_id, m.measured_at, m.received_at, m.settled_at, m.settled_by, octet_length(m.raw) AS bytes, \
-              encode(m.raw_sha256, 'hex') AS sha256, \
+    LIST = "WITH found AS MATERIALIZED ( \
+              SELECT m.id, m.partner_id, m.key_id, o.slug AS organization, b.code AS branch, m.external_id, m.device_serial, \
+                m.status, m.inspection_id, m.measured_at, m.received_at, m.settled_at, m.settled_by, octet_length(m.raw) AS bytes, \
+                encode(m.raw_sha256, 'hex') AS sha256 \
+              FROM measurements m JOIN organizations o ON o.id = m.organization_id \
+                JOIN branches b ON b.id = m.branch_id AND b.organization_id = m.organization_id \
+              WHERE ($1::uuid IS NULL OR m.id = $1) AND ($2::uuid IS NULL OR m.partner_id = $2) \
+                AND ($3::text IS NULL OR b.code_folded = $3) AND ($4::text IS NULL OR m.status = $4) \
+                AND ($5::text IS NULL OR m.external_id = $5) AND ($6::timestamptz IS NULL OR m.received_at >= $6) \
+              ORDER BY m.received_at DESC, m.id DESC LIMIT $7) \
+            SELECT m.*, p.name AS partner, \
               (SELECT count(*) FROM measurement_mismatches x WHERE x.measurement_id = m.id) AS mismatches \
-            FROM measurements m JOIN partners p ON p.id = m.partner_id JOIN organizations o ON o.id = m.organization_id \
-              JOIN branches b ON b.id = m.branch_id \
-            WHERE ($1::uuid IS NULL OR m.id = $1) AND ($2::uuid IS NULL OR m.partner_id = $2) \
-              AND ($3::text IS NULL OR b.code_folded = $3) AND ($4::text IS NULL OR m.status = $4) \
-              AND ($5::text IS NULL OR m.external_id = $5) AND ($6::timestamptz IS NULL OR m.received_at >= $6) \
-            ORDER BY m.received_at DESC, m.id DESC LIMIT $7";
+            FROM found m JOIN partners p ON p.id = m.partner_id ORDER BY m.received_at DESC, m.id DESC";
     POINTS = "SELECT u.code, u.value_text, u.outcome FROM measurements m \
                 CROSS JOIN unnest(m.point_codes, m.point_texts, m.point_outcomes) WITH ORDINALITY \
                   AS u (code, value_text, outcome, position) WHERE m.id = $1 ORDER BY u.position";

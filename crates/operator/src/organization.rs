@@ -14,7 +14,9 @@ use crate::session::{Changed, Query, Session};
 use crate::when;
 
 partner_api_store::statement! {
-    CREATE = "INSERT INTO organizations (id, slug, name, pii_mode) VALUES ($1, $2, $3, $4) ON CONFLICT (slug) DO NOTHING";
+    /// Without `RETURNING`, a distributed database would count a row that it did not insert.
+    CREATE = "INSERT INTO organizations (id, slug, name, pii_mode) SELECT $1, $2, $3, $4 \
+              WHERE NOT EXISTS (SELECT 1 FROM organizations WHERE slug = $2) ON CONFLICT DO NOTHING RETURNING id";
     LIST = "SELECT o.id, o.slug, o.name, o.pii_mode, o.needs_review, o.created_at, \
               (SELECT count(*) FROM branches b WHERE b.organization_id = o.id) AS branches \
             FROM organizations o WHERE $1::uuid IS NULL OR o.id = $1 ORDER BY o.slug";

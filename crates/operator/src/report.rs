@@ -17,19 +17,22 @@ use crate::session::Session;
 use crate::when;
 
 partner_api_store::statement! {
-    SHOW = "SELECT i.id, i.report_number, o.slug AS organization, b.code AS branch, i.status, i.created_at, i.published_at, \
-              i.public_slug, i.pdf_object_key, nullif(s.public_report_url, '') AS public_report_url, \
+    SHOW = "SELECT i.id, i.organization_id, i.report_number, o.slug AS organization, b.code AS branch, i.status, i.created_at, \
+              i.published_at, i.public_slug, i.pdf_object_key, nullif(s.public_report_url, '') AS public_report_url, \
               CASE WHEN i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL THEN report_fingerprint(i.id) END AS fingerprint \
-            FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN branches b ON b.id = i.branch_id \
+            FROM inspections i JOIN organizations o ON o.id = i.organization_id \
+              JOIN branches b ON b.id = i.branch_id AND b.organization_id = i.organization_id \
               CROSS JOIN report_settings s \
             WHERE i.report_number = $1 OR i.id = $2";
     PDFS = "SELECT object_key, encode(sha256, 'hex') AS sha256, size_bytes, published_at FROM published_pdfs \
-            WHERE inspection_id = $1 ORDER BY published_at DESC, object_key DESC";
+            WHERE inspection_id = $1 AND organization_id = $2 ORDER BY published_at DESC, object_key DESC";
     VERIFY = "SELECT p.inspection_id, i.report_number, i.status, p.object_key, p.size_bytes, p.published_at, \
                 i.status = 'PUBLISHED' AND i.pdf_object_key = p.object_key AS is_named, \
                 (SELECT min(n.published_at) FROM published_pdfs n \
-                 WHERE n.inspection_id = p.inspection_id AND n.published_at > p.published_at) AS replaced_at \
-              FROM published_pdfs p JOIN inspections i ON i.id = p.inspection_id WHERE p.sha256 = $1 \
+                 WHERE n.inspection_id = p.inspection_id AND n.organization_id = p.organization_id \
+                   AND n.published_at > p.published_at) AS replaced_at \
+              FROM published_pdfs p JOIN inspections i ON i.id = p.inspection_id AND i.organization_id = p.organization_id \
+              WHERE p.sha256 = $1 \
               ORDER BY p.published_at DESC LIMIT 1";
 }
 
@@ -131,9 +134,9 @@ async fn show(session: &Session, name: &str) -> Result<Output, Failure> {
     let id = Uuid::parse_str(name).ok();
     let rows = connection.query(SHOW, &[&name, &id]).await?;
     let row = rows.first().ok_or_else(|| not_found(Kind::Report, name))?;
-    let id: Uuid = row.try_get("id")?;
+    let (id, organization_id): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organization_id")?);
     let mut pdfs = Vec::new();
-    for row in connection.query(PDFS, &[&id]).await? {
+    for row in connection.query(PDFS, &[&id, &organization_id]).await? {
         pdfs.push(Pdf {
             object_key: row.try_get("object_key")?,
             sha256: row.try_get("sha256")?,

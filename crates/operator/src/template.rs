@@ -21,7 +21,8 @@ partner_api_store::statement! {
     LIST = "SELECT t.id, t.code, t.name, t.score_category, t.is_test_line, t.is_required, t.statuses, t.photo_kinds, \
               (SELECT coalesce(json_agg(json_build_object('code', p.code, 'name', p.name, 'unit', p.unit, \
                  'is_required', p.is_required, 'place', p.place) \
-                 ORDER BY p.position, p.code), '[]') FROM form_template_points p WHERE p.template_id = t.id) AS points \
+                 ORDER BY p.position, p.code), '[]') FROM form_template_points p \
+                 WHERE p.template_id = t.id AND p.organization_id = t.organization_id) AS points \
             FROM form_templates t WHERE t.organization_id = $1 ORDER BY t.position, t.code";
     /// Serializes imports into one organization.
     LOCK = "SELECT id FROM organizations WHERE id = $1 FOR NO KEY UPDATE";
@@ -38,14 +39,16 @@ partner_api_store::statement! {
                   photo_kinds = coalesce($10, form_templates.photo_kinds) \
                 RETURNING id";
     POINT = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position, is_required, place) \
-             SELECT $1, t.organization_id, t.id, $3, $4, $5, $6, $7, $8 FROM form_templates t WHERE t.id = $2 \
+             SELECT $1, t.organization_id, t.id, $3, $4, $5, $6, $7, $8 FROM form_templates t \
+             WHERE t.id = $2 AND t.organization_id = $9 \
              ON CONFLICT (template_id, code, organization_id) DO UPDATE SET name = excluded.name, unit = excluded.unit, \
                position = excluded.position, is_required = excluded.is_required, place = excluded.place";
     /// Points that the file no longer has. Points that a report uses remain, at the end.
-    UNUSED = "DELETE FROM form_template_points p WHERE p.template_id = $1 AND p.code <> ALL ($2::text[]) \
-              AND NOT EXISTS (SELECT FROM inspection_form_answers a WHERE a.point_id = p.id)";
-    RETAINED = "UPDATE form_template_points SET position = 1000000 WHERE template_id = $1 AND code <> ALL ($2::text[]) \
-            RETURNING code";
+    UNUSED = "DELETE FROM form_template_points p \
+              WHERE p.template_id = $1 AND p.organization_id = $3 AND p.code <> ALL ($2::text[]) AND NOT EXISTS ( \
+                SELECT 1 FROM inspection_form_answers a WHERE a.point_id = p.id AND a.organization_id = p.organization_id)";
+    RETAINED = "UPDATE form_template_points SET position = 1000000 \
+                WHERE template_id = $1 AND organization_id = $3 AND code <> ALL ($2::text[]) RETURNING code";
 }
 
 /// The examples in the help of the group.
@@ -273,7 +276,7 @@ async fn store(
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
     let id: Uuid = row.try_get("id")?;
     for (index, point) in template.points.iter().enumerate() {
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
             &Uuid::now_v7(),
             &id,
             &point.code,
@@ -282,12 +285,13 @@ async fn store(
             &to_position(index),
             &point.is_required,
             &point.place,
+            &organization.id,
         ];
         change.execute(POINT, &parameters).await?;
     }
     let codes: Vec<_> = template.points.iter().map(|point| point.code.as_str()).collect();
-    change.execute(UNUSED, &[&id, &codes]).await?;
-    let retained = change.query(RETAINED, &[&id, &codes]).await?;
+    change.execute(UNUSED, &[&id, &codes, &organization.id]).await?;
+    let retained = change.query(RETAINED, &[&id, &codes, &organization.id]).await?;
     Ok(retained
         .iter()
         .map(|row| row.try_get("code"))

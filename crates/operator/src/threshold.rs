@@ -23,7 +23,8 @@ partner_api_store::statement! {
            WHERE (t.good_min, t.good_max, t.borderline_min, t.borderline_max) IS DISTINCT FROM ($3, $4, $5, $6)";
     REMOVE = "DELETE FROM thresholds WHERE organization_id = $1 AND point_code = $2";
     /// The points of the test-line form.
-    POINTS = "SELECT p.code FROM form_template_points p JOIN form_templates t ON t.id = p.template_id \
+    POINTS = "SELECT p.code FROM form_template_points p \
+                JOIN form_templates t ON t.id = p.template_id AND t.organization_id = p.organization_id \
               WHERE t.organization_id = $1 AND t.is_test_line ORDER BY p.code";
 }
 

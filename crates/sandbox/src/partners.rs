@@ -32,7 +32,9 @@ partner_api_store::statement! {
               WHERE partner_id = $1 AND id <> ALL ($3::uuid[]) RETURNING id), \
             removed AS ( \
               DELETE FROM inspection_form_answers a USING inspection_forms f, inspections i \
-              WHERE a.measurement_id IN (SELECT id FROM moved) AND f.id = a.inspection_form_id AND i.id = f.inspection_id \
+              WHERE a.measurement_id IN (SELECT id FROM moved) \
+                AND f.id = a.inspection_form_id AND f.organization_id = a.organization_id \
+                AND i.id = f.inspection_id AND i.organization_id = f.organization_id \
                 AND i.status IN ('DRAFT', 'REVISION_REQUESTED')) \
             SELECT count(*) FROM moved";
     ENABLE = "UPDATE partners SET is_enabled = true WHERE id = $1";

@@ -1,29 +1,37 @@
 //! Objects in the storage that no report references, and their deletion.
 
+use uuid::Uuid;
+
 use super::DbError;
-use super::connection::Connection;
+use super::connection::{Connection, Parameters};
 use crate::statement;
 
 statement! {
     /// Schedules the deletion of an object that no report references.
     DISCARD = "UPDATE orphaned_objects SET delete_at = now() WHERE object_key = $1::text AND NOT is_condemned";
 
-    /// Claims orphaned objects for deletion, except those that a report references again, as its PDF or as a photo. If the replica
-    /// crashes before it deletes them, they are returned again.
-    CLAIM = "\
-WITH due AS (
-    SELECT u.object_key, EXISTS (
-        SELECT FROM inspections i WHERE i.id = u.inspection_id AND i.pdf_object_key = u.object_key
-        UNION ALL
-        SELECT FROM photos p
-        WHERE p.inspection_id = u.inspection_id AND u.object_key IN (p.object_key, p.thumb_object_key)) AS is_referenced
-    FROM orphaned_objects u WHERE u.delete_at <= now() ORDER BY u.delete_at LIMIT 100 FOR UPDATE SKIP LOCKED
-), spared AS (
-    DELETE FROM orphaned_objects u USING due WHERE u.object_key = due.object_key AND due.is_referenced
-)
-UPDATE orphaned_objects u SET is_condemned = true, delete_at = now() + interval '10 minutes'
-FROM due WHERE u.object_key = due.object_key AND NOT due.is_referenced
-RETURNING u.object_key";
+    /// Locks orphaned objects that are due. If the replica crashes before it deletes them, they are returned again.
+    LOCK_DUE = "\
+SELECT object_key, inspection_id, organization_id FROM orphaned_objects
+WHERE delete_at <= now() ORDER BY delete_at LIMIT 100 FOR UPDATE SKIP LOCKED";
+
+    /// Those objects (`$1`) of reports (`$2`) of organizations (`$3`) that the report references again, as its PDF or as a photo.
+    REFERENCED = "\
+SELECT u.object_key
+FROM unnest($1::text[], $2::uuid[], $3::uuid[]) AS u (object_key, inspection_id, organization_id)
+JOIN inspections i ON i.id = u.inspection_id AND i.organization_id = u.organization_id AND i.pdf_object_key = u.object_key
+UNION ALL
+SELECT u.object_key
+FROM unnest($1::text[], $2::uuid[], $3::uuid[]) AS u (object_key, inspection_id, organization_id)
+JOIN photos p ON p.inspection_id = u.inspection_id AND p.organization_id = u.organization_id
+    AND u.object_key IN (p.object_key, p.thumb_object_key)";
+
+    /// Removes the records of objects that are referenced again.
+    SPARE = "DELETE FROM orphaned_objects WHERE object_key = ANY ($1::text[])";
+
+    /// Begins the deletion of objects.
+    CONDEMN = "\
+UPDATE orphaned_objects SET is_condemned = true, delete_at = now() + interval '10 minutes' WHERE object_key = ANY ($1::text[])";
 
     /// Removes the record of a deleted object.
     DELETED = "DELETE FROM orphaned_objects WHERE object_key = $1::text AND is_condemned";
@@ -43,8 +51,34 @@ pub async fn discard(client: &Connection, key: &str) -> Result<(), DbError> {
 /// # Errors
 /// If the query fails.
 pub async fn claim(client: &Connection) -> Result<Vec<String>, DbError> {
-    let rows = client.query(CLAIM, &[]).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    let transaction = client.transaction();
+    let prepare = async |statement| transaction.prepare(statement).await;
+    let (lock, referenced) = (prepare(LOCK_DUE).await?, prepare(REFERENCED).await?);
+    let (spare, condemn) = (prepare(SPARE).await?, prepare(CONDEMN).await?);
+    let (mut keys, mut reports, mut owners) = (Vec::<String>::new(), Vec::<Uuid>::new(), Vec::<Uuid>::new());
+    for row in transaction.query(&lock, &[]).await? {
+        keys.push(row.try_get(0)?);
+        reports.push(row.try_get(1)?);
+        owners.push(row.try_get(2)?);
+    }
+    if keys.is_empty() {
+        transaction.rollback().await?;
+        return Ok(keys);
+    }
+    let mut spared: Vec<String> = Vec::new();
+    for row in transaction.query(&referenced, &[&keys, &reports, &owners]).await? {
+        spared.push(row.try_get(0)?);
+    }
+    keys.retain(|key| !spared.contains(key));
+    let (of_spared, of_condemned): (&Parameters<'_>, &Parameters<'_>) = (&[&spared], &[&keys]);
+    let (without_spared, condemned, committed) = futures::join!(
+        transaction.execute(&spare, of_spared),
+        transaction.execute(&condemn, of_condemned),
+        transaction.commit()
+    );
+    without_spared.and(condemned)?;
+    committed?;
+    Ok(keys)
 }
 
 /// Removes the record of an object that has been deleted.

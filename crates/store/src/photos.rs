@@ -8,20 +8,14 @@ use super::inspections::{Columns, Visible, with_visible};
 use super::{DbError, standby::Reader};
 use crate::statement;
 
-macro_rules! columns {
-    () => {
-        "p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, p.size_bytes"
-    };
-}
-
 statement! {
     /// A row for each shown photo (REP-7), or one row with a null photo if the report has none.
     LIST = concat!(
     with_visible!(),
-    " SELECT visible.id, visible.pii_mode, ",
-    columns!(),
-    " FROM visible LEFT JOIN shown_photos p ON p.inspection_id = visible.id",
-    " ORDER BY p.position, p.id"
+    ", shown AS MATERIALIZED (SELECT p.* FROM visible \
+     JOIN shown_photos p ON p.inspection_id = visible.id AND p.organization_id = visible.organization_id) \
+     SELECT visible.id, visible.pii_mode, p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, \
+     p.size_bytes FROM visible LEFT JOIN shown p ON true ORDER BY p.position, p.id"
 );
 }
 

@@ -15,15 +15,17 @@ use crate::statement;
 statement! {
     /// The published report with the public slug `$1`.
     FIND = "\
-SELECT i.id, i.report_number, i.published_at, v.plate, o.pii_mode, i.pdf_object_key, report_fingerprint(i.id) AS fingerprint
+SELECT i.id, i.organization_id, i.report_number, i.published_at, v.plate, o.pii_mode, i.pdf_object_key,
+       report_fingerprint(i.id) AS fingerprint
 FROM inspections i
 JOIN organizations o ON o.id = i.organization_id
 JOIN vehicles v ON v.id = i.vehicle_id
 WHERE i.public_slug = $1 AND i.status = 'PUBLISHED'";
 
-    /// The published PDFs of the report `$1`, the last one first.
+    /// The published PDFs of the report `$1` of the organization `$2`, the last one first.
     PDFS = "\
-SELECT object_key, sha256, published_at FROM published_pdfs WHERE inspection_id = $1 ORDER BY published_at DESC, object_key";
+SELECT object_key, sha256, published_at FROM published_pdfs WHERE inspection_id = $1 AND organization_id = $2
+ORDER BY published_at DESC, object_key";
 
     /// Sets the address of reports' public pages. An empty one means that the operator wants none.
     SET_ADDRESS = "\
@@ -66,7 +68,7 @@ pub async fn find(client: &Connection, slug: &str) -> Result<Option<PublicReport
     let Some(row) = client.query_opt(FIND, &[&slug]).await? else {
         return Ok(None);
     };
-    let id: Uuid = row.try_get("id")?;
+    let (id, organization_id): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organization_id")?);
     let Text::<StoredPlate>(plate) = row.try_get("plate")?;
     let Text::<PiiMode>(mode) = row.try_get("pii_mode")?;
     let mode = match mode {
@@ -82,7 +84,7 @@ pub async fn find(client: &Connection, slug: &str) -> Result<Option<PublicReport
         pdf: None,
         earlier_pdfs: Vec::new(),
     };
-    for row in client.query(PDFS, &[&id]).await? {
+    for row in client.query(PDFS, &[&id, &organization_id]).await? {
         let pdf = PublicPdf {
             sha256: row.try_get("sha256")?,
             published_at: row.try_get("published_at")?,

@@ -9,96 +9,111 @@
 use std::time::Duration;
 
 use partner_api_domain::pdf_key;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::connection::Connection;
+use super::connection::{Connection, Parameters};
 use super::{DbError, inspections};
 use crate::statement;
+use crate::transaction::Transaction;
 
 statement! {
     /// Enqueues a report for rendering.
     ENQUEUE = "SELECT try_enqueue_rendering($1::uuid, $2::text, $3::integer, $4::boolean)";
 
-    /// Claims the next report. The lease doubles with each attempt, so that a report that crashes its renderer is retried less
-    /// and less often.
-    CLAIM = "\
-UPDATE report_renderings r
-SET claim = $1::uuid, attempts = r.attempts + 1,
-    due_at = now() + make_interval(secs => $2::float8 * 2 ^ least(r.attempts, 6))
-WHERE r.inspection_id = (
-    SELECT inspection_id FROM report_renderings WHERE due_at <= now() AND least_version <= $3::integer
-    ORDER BY is_requested DESC, due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-RETURNING r.inspection_id, r.attempts, r.is_requested";
+    /// The organizations of the reports that are due, in the order of their turn.
+    DUE = "\
+SELECT organization_id FROM report_renderings WHERE due_at <= now() AND least_version <= $1::integer
+ORDER BY is_requested DESC, due_at LIMIT 100";
 
-    /// Claims a particular report that is being published. Adds it to the queue if necessary, and takes it out of order, but not
-    /// while another claim is active.
-    CLAIM_ONE = "\
-INSERT INTO report_renderings AS r (inspection_id, organization_id, is_requested, attempts, claim, due_at)
-SELECT i.id, i.organization_id, true, 1, $1::uuid, now() + make_interval(secs => $2::float8) FROM inspections i
-WHERE i.id = $3::uuid AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL
-ON CONFLICT (inspection_id, organization_id) DO UPDATE SET claim = excluded.claim, attempts = r.attempts + 1,
-    is_requested = true,
-    due_at = now() + make_interval(secs => $2::float8 * 2 ^ least(r.attempts, 6))
-WHERE (r.claim IS NULL OR r.due_at <= now()) AND r.least_version <= $4::integer
-RETURNING r.inspection_id, r.attempts, r.is_requested";
+    /// Locks the next report of the organization `$1`. Skips those that are locked by others.
+    LOCK_NEXT = "\
+SELECT inspection_id, attempts, is_requested FROM report_renderings
+WHERE organization_id = $1::uuid AND due_at <= now() AND least_version <= $2::integer
+ORDER BY is_requested DESC, due_at LIMIT 1 FOR UPDATE SKIP LOCKED";
+
+    /// Claims a locked report.
+    CLAIM = "\
+UPDATE report_renderings
+SET claim = $3::uuid, attempts = $4::integer, is_requested = $5::boolean, due_at = now() + make_interval(secs => $6::float8)
+WHERE inspection_id = $1::uuid AND organization_id = $2::uuid";
+
+    /// The organization of a report that has a PDF.
+    OWNER = "SELECT organization_id FROM inspections WHERE id = $1::uuid AND status = 'PUBLISHED' AND public_slug IS NOT NULL";
+
+    /// Adds a particular report to the queue if necessary.
+    ADD = "\
+INSERT INTO report_renderings (inspection_id, organization_id, is_requested) VALUES ($1::uuid, $2::uuid, true)
+ON CONFLICT (inspection_id, organization_id) DO NOTHING";
+
+    /// Locks a particular report that is being published, out of order, but not while a claim is active.
+    LOCK_ONE = "\
+SELECT r.attempts FROM report_renderings r
+JOIN inspections i ON i.id = r.inspection_id AND i.organization_id = r.organization_id
+WHERE r.inspection_id = $1::uuid AND r.organization_id = $2::uuid AND (r.claim IS NULL OR r.due_at <= now())
+  AND r.least_version <= $3::integer AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL
+FOR UPDATE OF r";
 
     /// The stored PDF of a report, and the fingerprint of the current data.
     PUBLISHED = "\
 SELECT i.pdf_object_key, report_fingerprint(i.id), p.sha256, p.size_bytes
-FROM inspections i LEFT JOIN published_pdfs p ON p.object_key = i.pdf_object_key
+FROM inspections i LEFT JOIN published_pdfs p ON p.object_key = i.pdf_object_key AND p.organization_id = i.organization_id
 WHERE i.id = $1::uuid AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL";
 
     /// The data that a claimed report is rendered from.
     DOCUMENT = "\
 SELECT report_document(i.id)::text, report_fingerprint(i.id), p.object_key
-FROM inspections i LEFT JOIN published_pdfs p ON p.object_key = i.pdf_object_key
-WHERE i.id = $1::uuid AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL";
+FROM inspections i LEFT JOIN published_pdfs p ON p.object_key = i.pdf_object_key AND p.organization_id = i.organization_id
+WHERE i.id = $1::uuid AND i.organization_id = $2::uuid AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL";
 
     /// Records an object before it is uploaded.
     RECORD = "\
 INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
-SELECT $1::text, i.id, i.organization_id, now() + interval '1 day' FROM inspections i WHERE i.id = $2::uuid";
+SELECT $1::text, i.id, i.organization_id, now() + interval '1 day' FROM inspections i
+WHERE i.id = $2::uuid AND i.organization_id = $3::uuid";
 
-    /// In one statement: makes the report reference the new object, marks the previous object as orphaned, records the
-    /// SHA-256, and removes the report from the queue. The previous object is deleted after an hour, so that downloads can
-    /// finish. It is not deleted if its key is outside of the report's folder.
-    SWITCH = "\
-WITH report AS (
-    SELECT id, organization_id, pdf_object_key FROM inspections
-    WHERE id = $1::uuid AND status = 'PUBLISHED' AND public_slug IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED
-), object AS (
-    SELECT object_key FROM orphaned_objects WHERE object_key = $3::text AND NOT is_condemned FOR UPDATE SKIP LOCKED
-), done AS (
-    DELETE FROM report_renderings r USING report, object
-    WHERE r.inspection_id = report.id AND r.claim = $2::uuid AND report_fingerprint(report.id) = $4::text
-    RETURNING r.inspection_id, r.organization_id
-), referenced AS (
-    DELETE FROM orphaned_objects u USING done, object WHERE u.object_key = object.object_key
-), replaced AS (
-    INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
-    SELECT report.pdf_object_key, report.id, report.organization_id, now() + interval '1 hour' FROM report, done
-    WHERE starts_with(report.pdf_object_key, $5::text)
-    ON CONFLICT (object_key) DO NOTHING
-), published AS (
-    INSERT INTO published_pdfs (object_key, inspection_id, organization_id, sha256, size_bytes)
-    SELECT $3::text, done.inspection_id, done.organization_id, $6::bytea, $7::bigint FROM done
-)
-UPDATE inspections i SET pdf_object_key = $3::text FROM done WHERE i.id = done.inspection_id";
+    /// Locks a report and returns the key of its stored PDF, unless the report has none or is locked.
+    LOCK_REPORT = "\
+SELECT pdf_object_key FROM inspections
+WHERE id = $1::uuid AND organization_id = $2::uuid AND status = 'PUBLISHED' AND public_slug IS NOT NULL
+FOR NO KEY UPDATE SKIP LOCKED";
+
+    /// Locks the record of an uploaded object, unless it is about to be deleted.
+    LOCK_OBJECT = "\
+SELECT object_key FROM orphaned_objects WHERE object_key = $1::text AND NOT is_condemned FOR UPDATE SKIP LOCKED";
+
+    /// The fingerprint of a report's current data.
+    FINGERPRINT = "SELECT report_fingerprint(id) FROM inspections WHERE id = $1::uuid AND organization_id = $2::uuid";
+
+    /// Makes a report reference an object.
+    REFERENCE = "UPDATE inspections SET pdf_object_key = $3::text WHERE id = $1::uuid AND organization_id = $2::uuid";
+
+    /// Removes the record of an object that a report references now.
+    REFERENCED = "DELETE FROM orphaned_objects WHERE object_key = $1::text";
+
+    /// Marks the previous object of a report as orphaned. It is deleted after an hour, so that downloads can finish.
+    REPLACED = "\
+INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
+VALUES ($3::text, $1::uuid, $2::uuid, now() + interval '1 hour')
+ON CONFLICT (object_key) DO NOTHING";
+
+    /// Records the SHA-256 of a PDF.
+    PUBLISH = "\
+INSERT INTO published_pdfs (object_key, inspection_id, organization_id, sha256, size_bytes)
+VALUES ($3::text, $1::uuid, $2::uuid, $4::bytea, $5::bigint)";
 
     /// Ends a claim and removes the report from the queue.
-    DONE = "DELETE FROM report_renderings WHERE inspection_id = $1::uuid AND claim = $2::uuid";
+    DONE = "DELETE FROM report_renderings WHERE inspection_id = $1::uuid AND organization_id = $2::uuid AND claim = $3::uuid";
 
     /// Ends a claim and schedules the report again.
     POSTPONE = "\
-UPDATE report_renderings SET claim = NULL, due_at = now() + make_interval(secs => $3::float8), attempts = $4::integer
-WHERE inspection_id = $1::uuid AND claim = $2::uuid";
+UPDATE report_renderings SET claim = NULL, due_at = now() + make_interval(secs => $4::float8), attempts = $5::integer
+WHERE inspection_id = $1::uuid AND organization_id = $2::uuid AND claim = $3::uuid";
 
     /// Starts a step of the sweep: one replica every ten seconds, and none while the queue is long.
     SWEEP = "\
 UPDATE report_sweep SET due_at = now() + interval '10 seconds'
 WHERE due_at <= now()
-  AND (SELECT count(*) FROM (SELECT FROM report_renderings WHERE due_at <= now() LIMIT 500) waiting) < 500
+  AND (SELECT count(*) FROM (SELECT 1 FROM report_renderings WHERE due_at <= now() LIMIT 500) waiting) < 500
 RETURNING after_id";
 
     /// The reports that a step examines. Their number is limited, whether or not their PDFs are stale.
@@ -116,12 +131,24 @@ ORDER BY i.id";
 #[derive(Debug)]
 pub struct Claim {
     report: Uuid,
+    organization: Uuid,
     token: Uuid,
     attempts: i32,
     is_requested: bool,
 }
 
 impl Claim {
+    /// A claim after `attempts`.
+    fn next(report: Uuid, organization: Uuid, attempts: i32, is_requested: bool) -> Self {
+        Claim {
+            report,
+            organization,
+            token: Uuid::new_v4(),
+            attempts: attempts.saturating_add(1),
+            is_requested,
+        }
+    }
+
     /// Returns the ID of the report.
     #[must_use]
     pub fn report(&self) -> Uuid {
@@ -181,16 +208,48 @@ async fn enqueue(client: &Connection, report: Uuid, fingerprint: &str, is_reques
     Ok(())
 }
 
-/// Claims the next report that is due, if there is one. Requested reports come first.
+/// Claims the next report that is due, if there is one. Requested reports come first. The lease doubles with each attempt, so that a
+/// report that crashes its renderer is retried less and less often.
 ///
 /// # Errors
 /// If the query fails.
 pub async fn claim(client: &Connection, lease: Duration) -> Result<Option<Claim>, DbError> {
-    let token = Uuid::new_v4();
-    let row = client
-        .query_opt(CLAIM, &[&token, &lease.as_secs_f64(), &pdf_key::RENDERER_VERSION])
-        .await?;
-    row.map(|row| claimed(&row, token)).transpose()
+    let mut tried = Vec::new();
+    for due in client.query(DUE, &[&pdf_key::RENDERER_VERSION]).await? {
+        let organization: Uuid = due.try_get(0)?;
+        if tried.contains(&organization) {
+            continue;
+        }
+        tried.push(organization);
+        let transaction = client.transaction();
+        let lock = transaction.prepare(LOCK_NEXT).await?;
+        let parameters: &Parameters<'_> = &[&organization, &pdf_key::RENDERER_VERSION];
+        if let Some(row) = transaction.query_opt(&lock, parameters).await? {
+            let (attempts, is_requested) = (row.try_get(1)?, row.try_get(2)?);
+            let claim = Claim::next(row.try_get(0)?, organization, attempts, is_requested);
+            claim_locked(&transaction, &claim, lease).await?;
+            return Ok(Some(claim));
+        }
+        transaction.rollback().await?;
+    }
+    Ok(None)
+}
+
+/// Claims a report that the transaction has locked, and commits it.
+async fn claim_locked(transaction: &Transaction<'_>, claim: &Claim, lease: Duration) -> Result<(), DbError> {
+    let lease = lease.as_secs_f64() * 2_f64.powi((claim.attempts - 1).min(6));
+    let statement = transaction.prepare(CLAIM).await?;
+    let parameters: &Parameters<'_> = &[
+        &claim.report,
+        &claim.organization,
+        &claim.token,
+        &claim.attempts,
+        &claim.is_requested,
+        &lease,
+    ];
+    let (claimed, committed) = futures::join!(transaction.execute(&statement, parameters), transaction.commit());
+    claimed?;
+    committed
 }
 
 /// Claims this report, whether or not it is due. Returns `None` if another claim is active, or the report has no PDF.
@@ -198,23 +257,25 @@ pub async fn claim(client: &Connection, lease: Duration) -> Result<Option<Claim>
 /// # Errors
 /// If the query fails.
 pub async fn claim_one(client: &Connection, report: Uuid, lease: Duration) -> Result<Option<Claim>, DbError> {
-    let token = Uuid::new_v4();
-    let row = client
-        .query_opt(
-            CLAIM_ONE,
-            &[&token, &lease.as_secs_f64(), &report, &pdf_key::RENDERER_VERSION],
-        )
-        .await?;
-    row.map(|row| claimed(&row, token)).transpose()
-}
-
-fn claimed(row: &Row, token: Uuid) -> Result<Claim, DbError> {
-    Ok(Claim {
-        report: row.try_get(0)?,
-        token,
-        attempts: row.try_get(1)?,
-        is_requested: row.try_get(2)?,
-    })
+    let Some(owner) = client.query_opt(OWNER, &[&report]).await? else {
+        return Ok(None);
+    };
+    let organization: Uuid = owner.try_get(0)?;
+    let transaction = client.transaction();
+    let (add, lock) = (transaction.prepare(ADD).await?, transaction.prepare(LOCK_ONE).await?);
+    let parameters: &Parameters<'_> = &[&report, &organization, &pdf_key::RENDERER_VERSION];
+    let (added, locked) = futures::join!(
+        transaction.execute(&add, &parameters[..2]),
+        transaction.query_opt(&lock, parameters)
+    );
+    added?;
+    let Some(row) = locked? else {
+        transaction.rollback().await?;
+        return Ok(None);
+    };
+    let claim = Claim::next(report, organization, row.try_get(0)?, true);
+    claim_locked(&transaction, &claim, lease).await?;
+    Ok(Some(claim))
 }
 
 /// The state of a report's PDF.
@@ -257,7 +318,10 @@ pub async fn published(client: &Connection, report: Uuid) -> Result<Published, D
 /// # Errors
 /// If the query fails.
 pub async fn document(client: &Connection, claim: &Claim) -> Result<Option<Document>, DbError> {
-    let Some(row) = client.query_opt(DOCUMENT, &[&claim.report]).await? else {
+    let Some(row) = client
+        .query_opt(DOCUMENT, &[&claim.report, &claim.organization])
+        .await?
+    else {
         return Ok(None);
     };
     let fingerprint: String = row.try_get(1)?;
@@ -274,11 +338,14 @@ pub async fn document(client: &Connection, claim: &Claim) -> Result<Option<Docum
 /// # Errors
 /// If the query fails.
 pub async fn record(client: &Connection, claim: &Claim, key: &str) -> Result<(), DbError> {
-    client.execute(RECORD, &[&key, &claim.report]).await?;
+    client
+        .execute(RECORD, &[&key, &claim.report, &claim.organization])
+        .await?;
     Ok(())
 }
 
-/// Makes the report reference the uploaded object, records its SHA-256, ends the claim, and returns true.
+/// Makes the report reference the uploaded object, marks the previous object as orphaned, records the SHA-256, ends the claim, and
+/// returns true. The previous object is not deleted if its key is outside of the report's folder.
 ///
 /// Returns false and changes nothing if
 /// - another claim has replaced this one,
@@ -288,22 +355,60 @@ pub async fn record(client: &Connection, claim: &Claim, key: &str) -> Result<(),
 /// # Errors
 /// If the query fails. The outcome may then be unknown.
 pub async fn switch(client: &Connection, claim: &Claim, pdf: &StoredPdf, fingerprint: &str) -> Result<bool, DbError> {
-    let folder = pdf_key::folder(claim.report);
-    let switched = client
-        .execute(
-            SWITCH,
-            &[
-                &claim.report,
-                &claim.token,
-                &pdf.object_key,
-                &fingerprint,
-                &folder,
-                &pdf.sha256,
-                &pdf.size_bytes,
-            ],
-        )
-        .await?;
-    Ok(switched == 1)
+    let transaction = client.transaction();
+    let prepare = async |statement| transaction.prepare(statement).await;
+    let (lock_report, lock_object) = (prepare(LOCK_REPORT).await?, prepare(LOCK_OBJECT).await?);
+    let (current, done, reference) = (
+        prepare(FINGERPRINT).await?,
+        prepare(DONE).await?,
+        prepare(REFERENCE).await?,
+    );
+    let (referenced, replaced, publish) = (
+        prepare(REFERENCED).await?,
+        prepare(REPLACED).await?,
+        prepare(PUBLISH).await?,
+    );
+    let object: &Parameters<'_> = &[&pdf.object_key];
+    let of_report: &Parameters<'_> = &[&claim.report, &claim.organization, &claim.token];
+    let (report, object_is_kept, current) = futures::join!(
+        transaction.query_opt(&lock_report, &of_report[..2]),
+        transaction.query_opt(&lock_object, object),
+        transaction.query_opt(&current, &of_report[..2]),
+    );
+    let (Some(report), Some(_), Some(current)) = (report?, object_is_kept?, current?) else {
+        transaction.rollback().await?;
+        return Ok(false);
+    };
+    if current.try_get::<_, String>(0)? != fingerprint || transaction.execute(&done, of_report).await? == 0 {
+        transaction.rollback().await?;
+        return Ok(false);
+    }
+    let previous: Option<String> = report.try_get(0)?;
+    let previous = previous.filter(|key| key.starts_with(&pdf_key::folder(claim.report)));
+    let is_replaced = previous.is_some();
+    let of_previous: &Parameters<'_> = &[&claim.report, &claim.organization, &previous];
+    let of_pdf: &Parameters<'_> = &[
+        &claim.report,
+        &claim.organization,
+        &pdf.object_key,
+        &pdf.sha256,
+        &pdf.size_bytes,
+    ];
+    let (reference, referenced, replaced, published, committed) = futures::join!(
+        transaction.execute(&reference, &of_pdf[..3]),
+        transaction.execute(&referenced, object),
+        async {
+            match is_replaced {
+                true => transaction.execute(&replaced, of_previous).await,
+                false => Ok(0),
+            }
+        },
+        transaction.execute(&publish, of_pdf),
+        transaction.commit(),
+    );
+    reference.and(referenced).and(replaced).and(published)?;
+    committed?;
+    Ok(true)
 }
 
 /// Ends the claim, because there is nothing to render.
@@ -311,7 +416,9 @@ pub async fn switch(client: &Connection, claim: &Claim, pdf: &StoredPdf, fingerp
 /// # Errors
 /// If the query fails.
 pub async fn done(client: &Connection, claim: &Claim) -> Result<(), DbError> {
-    client.execute(DONE, &[&claim.report, &claim.token]).await?;
+    client
+        .execute(DONE, &[&claim.report, &claim.organization, &claim.token])
+        .await?;
     Ok(())
 }
 
@@ -325,7 +432,13 @@ pub async fn postpone(client: &Connection, claim: &Claim, delay: Duration, attem
     let postponed = client
         .execute(
             POSTPONE,
-            &[&claim.report, &claim.token, &delay.as_secs_f64(), &attempts],
+            &[
+                &claim.report,
+                &claim.organization,
+                &claim.token,
+                &delay.as_secs_f64(),
+                &attempts,
+            ],
         )
         .await?;
     Ok(postponed == 1)

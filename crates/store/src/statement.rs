@@ -4,6 +4,10 @@
 //! [`statement!`](crate::statement) creates and registers in [`STATEMENTS`]. A test prepares all registered statements against
 //! the migrated schema.
 //!
+//! A join of rows of an organization also compares the owners (`organization_id`), although the IDs alone would select the same
+//! rows, so that the statement reads each organization at one place if the database is distributed by owner. docs/scaling.md, "On a
+//! distributed engine", lists the exceptions, which would be slower on a single server.
+//!
 //! These statements are not registered, and tests execute all of them:
 //!
 //! - the migrations

@@ -188,6 +188,7 @@ mod tests {
     fn target() -> Target {
         Target {
             inspection_id: Uuid::nil(),
+            organization_id: Uuid::nil(),
             branch_id: Uuid::nil(),
             plate: String::new(),
         }

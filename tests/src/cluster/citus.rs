@@ -38,6 +38,8 @@ pub(super) fn configure(options: &mut Options) {
         ("citus.enable_statistics_collection", "off"),
         ("citus.enable_unsafe_triggers", "on"),
         ("citus.allow_nested_distributed_execution", "on"),
+        // A transaction that has read several shards could not write to a reference table otherwise.
+        ("citus.multi_shard_modify_mode", "sequential"),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     options.settings.extend(settings);

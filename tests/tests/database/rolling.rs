@@ -122,8 +122,9 @@ impl OldSession {
             .await
             .unwrap_or_else(|error| panic!("{error:?}"));
         assert!(recorded[0].get::<_, bool>("recorded"));
-        let report = "SELECT id FROM inspections WHERE plate = '35OPN205'";
-        let report: Uuid = self.client.query_one(report, &[]).await.unwrap().get(0);
+        let report = "SELECT id, organization_id FROM inspections WHERE plate = '35OPN205'";
+        let report = self.client.query_one(report, &[]).await.unwrap();
+        let (report, organization): (Uuid, Uuid) = (report.get(0), report.get(1));
         let applied = Uuid::now_v7();
         let recorded = self
             .client
@@ -142,6 +143,7 @@ impl OldSession {
                     &codes,
                     &texts,
                     &vec!["{applied}"],
+                    &organization,
                 ],
             )
             .await

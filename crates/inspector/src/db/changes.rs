@@ -11,9 +11,10 @@ statement! {
     /// The open reports of the last thirty days at the branches `$1`, each with a text that differs after every change. The text
     /// consists of the version, the status, and the number and newest time of the pending measurements, up to a hundred of them.
     STATE = concat!("\
-SELECT i.id, i.branch_id, concat_ws(' ', ", version!(), ", i.status,
+SELECT i.id, i.branch_id, concat_ws(' ', ", version!("i.organization_id"), ", i.status,
     (SELECT concat_ws(' ', count(*), max(w.received_at)) FROM (
-        SELECT m.received_at FROM measurements m WHERE m.branch_id = i.branch_id AND m.plate = i.plate AND m.status = 'PENDING'
+        SELECT m.received_at FROM measurements m
+        WHERE m.branch_id = i.branch_id AND m.organization_id = i.organization_id AND m.plate = i.plate AND m.status = 'PENDING'
         ORDER BY m.received_at DESC LIMIT 100) AS w)) AS state
 FROM inspections i
 WHERE i.branch_id = ANY ($1::uuid[]) AND i.status IN ('DRAFT', 'IN_REVIEW', 'REVISION_REQUESTED', 'CANCEL_REQUESTED')

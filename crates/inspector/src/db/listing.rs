@@ -15,8 +15,9 @@ statement! {
     /// plate, number or VIN contains `$6`, if it is not null. Each has the number of its pending measurements, up to a hundred.
     LIST = "\
 SELECT i.id, i.report_number, i.status, i.branch_id, i.plate, v.brand, v.model, v.year, i.created_at,
-       (SELECT count(*) FROM (SELECT FROM measurements m
-        WHERE m.branch_id = i.branch_id AND m.plate = i.plate AND m.status = 'PENDING' LIMIT 100) AS w)::integer AS waiting
+       (SELECT count(*) FROM (SELECT 1 FROM measurements m
+        WHERE m.branch_id = i.branch_id AND m.organization_id = i.organization_id AND m.plate = i.plate AND m.status = 'PENDING'
+        LIMIT 100) AS w)::integer AS waiting
 FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
 WHERE i.branch_id = ANY ($1::uuid[]) AND i.status = ANY ($2::text[])
   AND ($3::timestamptz IS NULL OR (i.created_at, i.id) < ($3, $4::uuid))

@@ -23,7 +23,8 @@ WHERE v.plate = $1 ORDER BY i.created_at DESC, i.id DESC LIMIT 1";
 INSERT INTO vehicles (id, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
-    /// Inserts a draft. Its number consists of the branch's code, the year, and a serial number.
+    /// Inserts a draft of the organization `$10`. Its number consists of the branch's code, the year, and a serial number. Without
+    /// `RETURNING`, a distributed database would count a row that it did not insert.
     INSERT = "\
 INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name,
                          package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km,
@@ -32,27 +33,29 @@ SELECT $1, b.code || '-' || to_char(now() AT TIME ZONE 'UTC', 'YYYY') || '-' || 
        b.organization_id, b.id, $3, 'DRAFT', $4, $5, $6, $6, $6, 'CASH', $7, $8, $9
 FROM branches b CROSS JOIN (SELECT nextval('report_numbers')::text AS number) AS n
 -- The id must not belong to a report of another organization.
-WHERE b.id = $2 AND NOT EXISTS (SELECT FROM inspections WHERE id = $1)
-ON CONFLICT DO NOTHING";
+WHERE b.id = $2 AND b.organization_id = $10 AND NOT EXISTS (SELECT 1 FROM inspections WHERE id = $1)
+ON CONFLICT DO NOTHING RETURNING id";
 
     /// Locks the plate `$2` at the branch `$1` until the transaction ends, so that of two inspectors who take it at the same time
     /// the second one sees the first one's report. Nothing else in the database uses advisory locks with two keys.
     LOCK_PLATE = "SELECT pg_advisory_xact_lock(hashtext($1::uuid::text), hashtext($2))";
 
     /// Whether there is a report with the ID `$1`.
-    EXISTS = "SELECT EXISTS (SELECT FROM inspections WHERE id = $1) AS is_used";
+    EXISTS = "SELECT EXISTS (SELECT 1 FROM inspections WHERE id = $1) AS is_used";
 
-    /// The newest report that is open for the plate `$2` at the branch `$1`, except the one with the ID `$3`.
+    /// The newest report that is open for the plate `$2` at the branch `$1` of the organization `$4`, except the one with the ID
+    /// `$3`.
     OPEN = "\
 SELECT report_number FROM inspections
-WHERE branch_id = $1 AND plate = $2 AND id <> $3 AND status IN ('DRAFT', 'IN_REVIEW', 'REVISION_REQUESTED')
+WHERE branch_id = $1 AND organization_id = $4 AND plate = $2 AND id <> $3
+  AND status IN ('DRAFT', 'IN_REVIEW', 'REVISION_REQUESTED')
 ORDER BY created_at DESC, id DESC LIMIT 1";
 
-    /// Inserts the missing forms of the report `$1`, one for each template of the organization.
+    /// Inserts the missing forms of the report `$1`, one for each template of its organization `$2`.
     INSERT_FORMS = "\
 INSERT INTO inspection_forms (id, organization_id, inspection_id, template_id)
-SELECT gen_random_uuid(), i.organization_id, i.id, t.id FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
-WHERE i.id = $1 ON CONFLICT DO NOTHING";
+SELECT gen_random_uuid(), t.organization_id, $1, t.id FROM form_templates t
+WHERE t.organization_id = $2 ON CONFLICT DO NOTHING";
 }
 
 /// The number of consecutive report numbers that are tried if they are in use.
@@ -113,19 +116,25 @@ pub enum OpenError {
     AlreadyOpen(String),
 }
 
-/// Locks a plate at a branch until the transaction ends. Returns the number of the newest report that is open for it, other than
-/// the one with this ID.
+/// Locks a plate at one of the inspector's branches until the transaction ends. Returns the number of the newest report that is
+/// open for it, other than the one with this ID.
 ///
 /// # Errors
 /// The database failed.
 pub(super) async fn lock_plate(
     transaction: &Transaction<'_>,
+    inspector: &Inspector,
     branch: Uuid,
     plate: &str,
     except: Uuid,
 ) -> Result<Option<String>, DbError> {
     execute(transaction, LOCK_PLATE, &[&branch, &plate]).await?;
-    let open = row(transaction, OPEN, &[&branch, &plate, &except]).await?;
+    let open = row(
+        transaction,
+        OPEN,
+        &[&branch, &plate, &except, &inspector.organization_id()],
+    )
+    .await?;
     Ok(open.map(|open| open.try_get(0)).transpose()?)
 }
 
@@ -139,7 +148,7 @@ pub async fn open(
     opening: &Opening,
 ) -> Result<Result<(), OpenError>, DbError> {
     let plate = opening.plate.as_str();
-    let others = lock_plate(transaction, opening.branch_id, plate, opening.id).await?;
+    let others = lock_plate(transaction, inspector, opening.branch_id, plate, opening.id).await?;
     if let Some(found) = row(transaction, EXISTS, &[&opening.id]).await?
         && found.try_get("is_used")?
     {
@@ -180,7 +189,8 @@ pub async fn open(
     };
     let id = opening.id;
     let by = inspector.name();
-    let parameters: [&(dyn ToSql + Sync); 9] = [
+    let organization = inspector.organization_id();
+    let parameters: [&(dyn ToSql + Sync); 10] = [
         &id,
         &opening.branch_id,
         &vehicle_id,
@@ -190,6 +200,7 @@ pub async fn open(
         &vin,
         &opening.mileage_km,
         &by,
+        &organization,
     ];
     // An imported report may use a number; the next one is tried then.
     let mut numbers = 0;
@@ -207,7 +218,7 @@ pub async fn open(
             });
         }
     }
-    execute(transaction, INSERT_FORMS, &[&id]).await?;
+    execute(transaction, INSERT_FORMS, &[&id, &organization]).await?;
     moves::record(transaction, inspector, id, None, Status::Draft, None).await?;
     Ok(Ok(()))
 }

@@ -9,11 +9,13 @@ use uuid::Uuid;
 use crate::caller::Inspector;
 
 statement! {
-    /// The PDF of the published report `$1` if it is at one of the branches `$2`, and the fingerprint of the report's current data.
+    /// The PDF of the published report `$1` if it is at one of the branches `$2` of the organization `$3`, and the fingerprint of
+    /// the report's current data.
     PDF = "\
 SELECT i.report_number, i.pdf_object_key, report_fingerprint(i.id) AS fingerprint
 FROM inspections i
-WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[]) AND i.status = 'PUBLISHED' AND i.pdf_object_key IS NOT NULL";
+WHERE i.id = $1 AND i.organization_id = $3 AND i.branch_id = ANY ($2::uuid[]) AND i.status = 'PUBLISHED'
+  AND i.pdf_object_key IS NOT NULL";
 }
 
 /// A PDF that shows the report's current data.
@@ -30,7 +32,8 @@ pub struct CurrentPdf {
 /// # Errors
 /// The database failed.
 pub async fn current(client: &Connection, inspector: &Inspector, id: Uuid) -> Result<Option<CurrentPdf>, DbError> {
-    let Some(row) = client.query_opt(PDF, &[&id, &inspector.branch_ids()]).await? else {
+    let (branches, organization) = (inspector.branch_ids(), inspector.organization_id());
+    let Some(row) = client.query_opt(PDF, &[&id, &branches, &organization]).await? else {
         return Ok(None);
     };
     let (key, fingerprint): (String, String) = (row.try_get("pdf_object_key")?, row.try_get("fingerprint")?);

@@ -30,17 +30,22 @@ WITH session AS (
 SELECT session.inspector_id, session.organization_id, session.name, session.ends_at, b.id AS branch_id, b.code AS branch_code,
        b.name AS branch_name
 FROM session
-LEFT JOIN (inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.is_active)
-       ON ib.inspector_id = session.inspector_id
+LEFT JOIN (inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.organization_id = ib.organization_id AND b.is_active)
+       ON ib.inspector_id = session.inspector_id AND ib.organization_id = session.organization_id
 ORDER BY b.code, b.id";
 
     /// The active branches of the valid session of a cookie's digest. Does not keep the session alive.
     BRANCHES = "\
-SELECT ARRAY(SELECT b.id FROM inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.is_active
-             WHERE ib.inspector_id = s.inspector_id ORDER BY b.code, b.id) AS branches
-FROM inspector_sessions s JOIN inspectors i ON i.id = s.inspector_id
-WHERE s.cookie_hash = $1 AND i.revoked_at IS NULL AND s.created_at > now() - interval '12 hours'
-  AND s.seen_at > now() - interval '30 minutes'";
+WITH session AS MATERIALIZED (
+    SELECT s.inspector_id, s.organization_id FROM inspector_sessions s JOIN inspectors i ON i.id = s.inspector_id
+    WHERE s.cookie_hash = $1 AND i.revoked_at IS NULL AND s.created_at > now() - interval '12 hours'
+      AND s.seen_at > now() - interval '30 minutes'
+)
+SELECT coalesce(array_agg(b.id ORDER BY b.code, b.id) FILTER (WHERE b.id IS NOT NULL), '{}') AS branches
+FROM session
+LEFT JOIN (inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.organization_id = ib.organization_id AND b.is_active)
+       ON ib.inspector_id = session.inspector_id AND ib.organization_id = session.organization_id
+GROUP BY session.inspector_id";
 
     /// Ends a session.
     END = "DELETE FROM inspector_sessions WHERE cookie_hash = $1";

@@ -16,25 +16,26 @@ use crate::caller::Inspector;
 use crate::rules::answers::NewAnswer;
 
 statement! {
-    /// The vehicle of the report `$1`, whether other reports have it as well, and the measured power in its test-line form.
+    /// The vehicle of the report `$1` of the organization `$2`, and the measured power in its test-line form.
     VEHICLE = "\
-SELECT i.vehicle_id, EXISTS (SELECT FROM inspections o WHERE o.vehicle_id = i.vehicle_id AND o.id <> i.id) AS is_shared,
-       v.factory_power_hp, t.code AS template_code, a.numeric_value AS measured_hp
+SELECT i.vehicle_id, v.factory_power_hp, t.code AS template_code, a.numeric_value AS measured_hp
 FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
 LEFT JOIN form_templates t ON t.organization_id = i.organization_id AND t.is_test_line
-LEFT JOIN form_template_points p ON p.template_id = t.id AND p.code = 'DYNO_MEASURED_HP'
-LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
-LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
-WHERE i.id = $1";
+LEFT JOIN form_template_points p
+       ON p.template_id = t.id AND p.organization_id = t.organization_id AND p.code = 'DYNO_MEASURED_HP'
+LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id AND f.organization_id = i.organization_id
+LEFT JOIN inspection_form_answers a
+       ON a.inspection_form_id = f.id AND a.point_id = p.id AND a.organization_id = f.organization_id
+WHERE i.id = $1 AND i.organization_id = $2";
 
-    /// Copies the vehicle `$2` under the ID `$3`, and gives the copy to the report `$1`.
+    /// Whether reports other than `$2` have the vehicle `$1`, in any organization.
+    IS_SHARED = "SELECT EXISTS (SELECT 1 FROM inspections WHERE vehicle_id = $1 AND id <> $2) AS is_shared";
+
+    /// Copies the vehicle `$1` under the ID `$2`.
     COPY_VEHICLE = "\
-WITH copy AS (
-    INSERT INTO vehicles (id, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp)
-    SELECT $3, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp
-    FROM vehicles WHERE id = $2
-)
-UPDATE inspections SET vehicle_id = $3 WHERE id = $1";
+INSERT INTO vehicles (id, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp)
+SELECT $2, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp
+FROM vehicles WHERE id = $1";
 
     /// Replaces the data of the vehicle `$1`; its plate (`$11`) only if it is not null.
     CORRECT_VEHICLE = "\
@@ -42,17 +43,18 @@ UPDATE vehicles SET vin = $2, brand = $3, model = $4, year = $5, type = $6, fuel
     factory_power_hp = $10, plate = coalesce($11, plate)
 WHERE id = $1";
 
-    /// Sets the plate of the report `$1` to `$2`, and records the correction by the inspector with the ID `$3` and the name `$4`.
-    CORRECT_PLATE = "\
-WITH report AS (SELECT id, organization_id, plate FROM inspections WHERE id = $1), corrected AS (
-    UPDATE inspections SET plate = $2 WHERE id = $1
-)
+    /// Records that the plate of the report `$1` of the organization `$2` is corrected from `$3` to `$4` by the inspector with the
+    /// ID `$5` and the name `$6`.
+    RECORD_CORRECTION = "\
 INSERT INTO plate_corrections (inspection_id, number, organization_id, old_plate, new_plate, inspector_id, inspector_name)
-SELECT id, coalesce((SELECT max(number) FROM plate_corrections WHERE inspection_id = $1), 0) + 1, organization_id, plate, $2, $3, $4
-FROM report";
+SELECT $1, coalesce((SELECT max(number) FROM plate_corrections WHERE inspection_id = $1 AND organization_id = $2), 0) + 1, $2, $3,
+       $4, $5, $6";
 
-    /// Sets the VIN of the report `$1`.
-    SET_VIN = "UPDATE inspections SET snapshot_vin = $2, version = version + 1 WHERE id = $1";
+    /// Sets the vehicle of the report `$1` of the organization `$2` to `$3`, the VIN to `$4`, and the plate to `$5`, if that is not
+    /// null.
+    CORRECT_REPORT = "\
+UPDATE inspections SET vehicle_id = $3, snapshot_vin = $4, plate = coalesce($5, plate), version = version + 1
+WHERE id = $1 AND organization_id = $2";
 }
 
 /// A correction of a report's vehicle.
@@ -103,21 +105,31 @@ pub async fn correct(
     let vehicle = &correction.vehicle;
     let plate = correction.plate.as_ref().map(Plate::as_str);
     let plate = plate.filter(|plate| *plate != report.plate);
-    let Some(found) = row(transaction, VEHICLE, &[&report.id]).await? else {
+    let organization = &report.organization_id;
+    let Some(found) = row(transaction, VEHICLE, &[&report.id, organization]).await? else {
         return Ok(());
     };
     if let Some(plate) = plate {
-        let others = lock_plate(transaction, report.branch_id, plate, report.id).await?;
+        let others = lock_plate(transaction, inspector, report.branch_id, plate, report.id).await?;
         if let Some(number) = others.filter(|_| !correction.even_if_open) {
             return Err(CorrectError::AlreadyOpen(number));
         }
-        let by: [&(dyn ToSql + Sync); 4] = [&report.id, &plate, &inspector.id(), &inspector.name()];
-        execute(transaction, CORRECT_PLATE, &by).await?;
+        let parameters: [&(dyn ToSql + Sync); 6] = [
+            &report.id,
+            organization,
+            &report.plate,
+            &plate,
+            &inspector.id(),
+            &inspector.name(),
+        ];
+        execute(transaction, RECORD_CORRECTION, &parameters).await?;
     }
     let mut id: Uuid = found.try_get("vehicle_id").map_err(DbError::from)?;
-    if found.try_get("is_shared").map_err(DbError::from)? {
+    if let Some(others) = row(transaction, IS_SHARED, &[&id, &report.id]).await?
+        && others.try_get("is_shared").map_err(DbError::from)?
+    {
         let copy = Uuid::now_v7();
-        execute(transaction, COPY_VEHICLE, &[&report.id, &id, &copy]).await?;
+        execute(transaction, COPY_VEHICLE, &[&id, &copy]).await?;
         id = copy;
     }
     let parameters: [&(dyn ToSql + Sync); 11] = [
@@ -134,7 +146,8 @@ pub async fn correct(
         &plate,
     ];
     execute(transaction, CORRECT_VEHICLE, &parameters).await?;
-    execute(transaction, SET_VIN, &[&report.id, &vehicle.vin]).await?;
+    let parameters: [&(dyn ToSql + Sync); 5] = [&report.id, organization, &id, &vehicle.vin, &plate];
+    execute(transaction, CORRECT_REPORT, &parameters).await?;
     let before: Option<Decimal> = found.try_get("factory_power_hp").map_err(DbError::from)?;
     let measured: Option<Decimal> = found.try_get("measured_hp").map_err(DbError::from)?;
     if let (Some(measured), true) = (measured, before != vehicle.factory_power_hp) {

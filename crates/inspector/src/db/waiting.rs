@@ -5,33 +5,40 @@ use partner_api_store::connection::Connection;
 use partner_api_store::measurements::{self, Status};
 use partner_api_store::statement;
 use partner_api_store::transaction::Transaction;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::writing::{INCREMENT_VERSION, LockedReport};
+use super::writing::LockedReport;
 use super::{execute, row};
 use crate::caller::Inspector;
 
 statement! {
-    /// The status of the measurement `$1` for the plate `$3` at the branch `$2`.
-    OF_REPORT = "SELECT status FROM measurements WHERE id = $1 AND branch_id = $2 AND plate = $3";
+    /// The status of the measurement `$1` for the plate `$3` at the branch `$2` of the organization `$4`.
+    OF_REPORT = "SELECT status FROM measurements WHERE id = $1 AND branch_id = $2 AND organization_id = $4 AND plate = $3";
 
-    /// The measurement `$1` at one of the branches `$2`: its status, and the report to which it was applied.
-    SETTLED = "SELECT status, inspection_id FROM measurements WHERE id = $1 AND branch_id = ANY ($2::uuid[])";
+    /// The measurement `$1` at one of the branches `$2` of the organization `$3`: its status, and the report to which it was
+    /// applied.
+    SETTLED = "\
+SELECT status, inspection_id FROM measurements WHERE id = $1 AND organization_id = $3 AND branch_id = ANY ($2::uuid[])";
 
-    /// Makes the discarded measurement `$1` pending.
+    /// Makes the discarded measurement `$1` of the organization `$2` pending.
     UNDO_DISCARD = "\
-UPDATE measurements SET status = 'PENDING', settled_at = NULL, settled_by = NULL WHERE id = $1 AND status = 'DISCARDED'";
+UPDATE measurements SET status = 'PENDING', settled_at = NULL, settled_by = NULL
+WHERE id = $1 AND organization_id = $2 AND status = 'DISCARDED'";
 
-    /// Gives each point of the report `$2` that has a value of the measurement `$1` the answer that it had before, or none. An
-    /// answer was replaced by the measurement, and not removed before, if it was replaced after the measurement's value was written.
+    /// Gives each point of the report `$2` of the organization `$3` that has a value of the measurement `$1` the answer that it had
+    /// before, or none. An answer was replaced by the measurement, and not removed before, if it was replaced after the
+    /// measurement's value was written.
     RESTORE = "\
 WITH mine AS (
-    SELECT a.* FROM inspection_forms f JOIN inspection_form_answers a ON a.inspection_form_id = f.id
-    WHERE f.inspection_id = $2 AND a.measurement_id = $1
+    SELECT a.* FROM inspection_forms f
+    JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.organization_id = f.organization_id
+    WHERE f.inspection_id = $2 AND f.organization_id = $3 AND a.measurement_id = $1
 ), before AS (
     SELECT DISTINCT ON (h.inspection_form_id, h.point_id) h.*
-    FROM mine JOIN inspection_form_answer_history h ON h.inspection_form_id = mine.inspection_form_id AND h.point_id = mine.point_id
-    WHERE h.measurement_id IS DISTINCT FROM $1 AND h.replaced_at >= mine.written_at
+    FROM mine
+    JOIN inspection_form_answer_history h ON h.inspection_form_id = mine.inspection_form_id AND h.point_id = mine.point_id
+    WHERE h.organization_id = $3 AND h.measurement_id IS DISTINCT FROM $1 AND h.replaced_at >= mine.written_at
     ORDER BY h.inspection_form_id, h.point_id, h.replaced_at DESC, h.ordinal DESC
 ), kept AS (
     INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
@@ -43,13 +50,15 @@ WITH mine AS (
     UPDATE inspection_form_answers a
     SET status_code = b.status_code, status_label = b.status_label, severity = b.severity, numeric_value = b.numeric_value,
         by_device = b.by_device, measurement_id = b.measurement_id, written_by = b.written_by, written_at = b.written_at
-    FROM before b WHERE a.inspection_form_id = b.inspection_form_id AND a.point_id = b.point_id
+    FROM before b
+    WHERE a.inspection_form_id = b.inspection_form_id AND a.point_id = b.point_id AND a.organization_id = $3
 )
 DELETE FROM inspection_form_answers a USING mine
-WHERE a.inspection_form_id = mine.inspection_form_id AND a.point_id = mine.point_id AND NOT EXISTS (
-    SELECT FROM before b WHERE b.inspection_form_id = a.inspection_form_id AND b.point_id = a.point_id)";
+WHERE a.inspection_form_id = mine.inspection_form_id AND a.point_id = mine.point_id AND a.organization_id = $3 AND NOT EXISTS (
+    SELECT 1 FROM before b WHERE b.inspection_form_id = a.inspection_form_id AND b.point_id = a.point_id)";
 
-    /// Makes the measurement `$1` pending that was applied to the report `$2`. Points that were computed are no longer its points.
+    /// Makes the measurement `$1` pending that was applied to the report `$2` of the organization `$3`. Points that were computed
+    /// are no longer its points.
     UNDO_APPLY = "\
 UPDATE measurements m
 SET status = 'PENDING', inspection_id = NULL, settled_at = NULL, settled_by = NULL, point_outcomes = NULL,
@@ -57,10 +66,11 @@ SET status = 'PENDING', inspection_id = NULL, settled_at = NULL, settled_by = NU
         SELECT coalesce(array_agg(c.code ORDER BY c.place), '{}'), coalesce(array_agg(c.sent ORDER BY c.place), '{}')
         FROM unnest(m.point_codes, m.point_texts) WITH ORDINALITY AS c (code, sent, place)
         WHERE convert_from(m.raw, 'UTF8')::json #> ARRAY['measurements', c.code] IS NOT NULL)
-WHERE m.id = $1 AND m.inspection_id = $2 AND m.status = 'APPLIED'";
+WHERE m.id = $1 AND m.organization_id = $3 AND m.inspection_id = $2 AND m.status = 'APPLIED'";
 
-    /// Whether the measurement `$1` exists at one of the branches `$2`.
-    EXISTS_AT = "SELECT EXISTS (SELECT FROM measurements WHERE id = $1 AND branch_id = ANY ($2::uuid[]))";
+    /// Whether the measurement `$1` exists at one of the branches `$2` of the organization `$3`.
+    EXISTS_AT = "\
+SELECT EXISTS (SELECT 1 FROM measurements WHERE id = $1 AND organization_id = $3 AND branch_id = ANY ($2::uuid[]))";
 }
 
 /// Returns the status of a measurement for a locked report's plate at its branch; `None` if there is no such measurement.
@@ -75,7 +85,7 @@ pub async fn status(
     let found = row(
         transaction,
         OF_REPORT,
-        &[&measurement, &report.branch_id, &report.plate],
+        &[&measurement, &report.branch_id, &report.plate, &report.organization_id],
     )
     .await?;
     found.map(|row| Ok(row.try_get(0)?)).transpose()
@@ -98,10 +108,13 @@ pub enum Discarded {
 /// The database failed.
 pub async fn discard(client: &Connection, inspector: &Inspector, measurement: Uuid) -> Result<Discarded, DbError> {
     let branches = inspector.branch_ids();
-    if measurements::discard(client, measurement, inspector.name(), &branches).await? {
+    let (organization, name) = (inspector.organization_id(), inspector.name());
+    if measurements::discard(client, organization, measurement, name, &branches).await? {
         return Ok(Discarded::Done);
     }
-    let row = client.query_one(EXISTS_AT, &[&measurement, &branches]).await?;
+    let row = client
+        .query_one(EXISTS_AT, &[&measurement, &branches, &organization])
+        .await?;
     Ok(match row.try_get(0)? {
         true => Discarded::Settled,
         false => Discarded::NotFound,
@@ -123,7 +136,10 @@ pub struct Found {
 /// The database failed.
 pub async fn find(client: &Connection, inspector: &Inspector, measurement: Uuid) -> Result<Option<Found>, DbError> {
     let found = client
-        .query_opt(SETTLED, &[&measurement, &inspector.branch_ids()])
+        .query_opt(
+            SETTLED,
+            &[&measurement, &inspector.branch_ids(), &inspector.organization_id()],
+        )
         .await?;
     found
         .map(|row| {
@@ -135,12 +151,13 @@ pub async fn find(client: &Connection, inspector: &Inspector, measurement: Uuid)
         .transpose()
 }
 
-/// Makes a discarded measurement pending again. Returns false if it is not discarded.
+/// Makes a discarded measurement of the inspector's organization pending again. Returns false if it is not discarded.
 ///
 /// # Errors
 /// The database failed.
-pub async fn undo_discard(client: &Connection, measurement: Uuid) -> Result<bool, DbError> {
-    Ok(client.execute(UNDO_DISCARD, &[&measurement]).await? == 1)
+pub async fn undo_discard(client: &Connection, inspector: &Inspector, measurement: Uuid) -> Result<bool, DbError> {
+    let parameters: [&(dyn ToSql + Sync); 2] = [&measurement, &inspector.organization_id()];
+    Ok(client.execute(UNDO_DISCARD, &parameters).await? == 1)
 }
 
 /// Makes a measurement pending again that was applied to a locked report, and restores the answers from before. Returns false if it
@@ -153,7 +170,8 @@ pub async fn undo_apply(
     report: &LockedReport,
     measurement: Uuid,
 ) -> Result<bool, DbError> {
-    execute(transaction, RESTORE, &[&measurement, &report.id]).await?;
-    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
-    Ok(execute(transaction, UNDO_APPLY, &[&measurement, &report.id]).await? == 1)
+    let parameters: [&(dyn ToSql + Sync); 3] = [&measurement, &report.id, &report.organization_id];
+    execute(transaction, RESTORE, &parameters).await?;
+    report.increment_version(transaction).await?;
+    Ok(execute(transaction, UNDO_APPLY, &parameters).await? == 1)
 }

@@ -17,29 +17,31 @@ use crate::rules::answers::{NewAnswer, Template, TemplatePoint, ValidatedAnswer}
 use crate::rules::moves::{Review, Status};
 
 statement! {
-    /// Locks the report `$1` if it is at one of the branches `$2`. Devices and other inspectors lock it too before they write.
+    /// Locks the report `$1` if it is at one of the branches `$2` of the organization `$3`. Devices and other inspectors lock it
+    /// too before they write.
     LOCK = "\
-SELECT i.status, i.branch_id, i.organization_id, i.plate FROM inspections i
-WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[]) FOR NO KEY UPDATE";
+SELECT i.status, i.branch_id, i.plate FROM inspections i
+WHERE i.id = $1 AND i.organization_id = $3 AND i.branch_id = ANY ($2::uuid[]) FOR NO KEY UPDATE";
 
-    /// The version of the locked report `$1`, the rule about its review, and the status from which its cancellation was
-    /// requested, if it was.
+    /// The version of the locked report `$1` of the organization `$2`, the rule about its review, and the status from which its
+    /// cancellation was requested, if it was.
     VERSION = concat!("\
-SELECT ", version!(), " AS version,
+SELECT ", version!("$2"), " AS version,
        (SELECT CASE WHEN t.to_status = 'CANCEL_REQUESTED' THEN t.from_status END FROM inspection_transitions t
-        WHERE t.inspection_id = i.id ORDER BY t.number DESC LIMIT 1) AS before_request, ", review!(), "
-FROM inspections i JOIN organizations o ON o.id = i.organization_id WHERE i.id = $1");
+        WHERE t.inspection_id = i.id AND t.organization_id = $2 ORDER BY t.number DESC LIMIT 1) AS before_request,
+       ", review!("$2"), "
+FROM inspections i JOIN organizations o ON o.id = i.organization_id WHERE i.id = $1 AND i.organization_id = $2");
 
-    /// Sets the fields of the report `$1` whose parameters are not null.
+    /// Sets the fields of the report `$1` of the organization `$9` whose parameters are not null.
     UPDATE = "\
 UPDATE inspections SET version = version + 1, summary = coalesce($2, summary), recommendation = coalesce($3, recommendation),
     snapshot_mileage_km = coalesce($4, snapshot_mileage_km), base_price = coalesce($5, base_price),
     discount_percent = coalesce($6, discount_percent), discount_name = coalesce($7, discount_name),
     payment_type = coalesce($8, payment_type),
     final_price = round(coalesce($5, base_price) * (100 - coalesce($6, discount_percent)) / 100, 2)
-WHERE id = $1";
+WHERE id = $1 AND organization_id = $9";
 
-    /// The points of the template `$2` of the organization of the report `$1`, with their answers and the vehicle's registered
+    /// The points of the template `$2` of the organization `$3` of the report `$1`, with their answers and the vehicle's registered
     /// power. The points of a test-line form also have their thresholds and plausible ranges.
     POINTS = "\
 SELECT t.id AS template_id, t.is_test_line, CASE WHEN row_number() OVER () = 1 THEN t.statuses END AS statuses,
@@ -49,28 +51,30 @@ SELECT t.id AS template_id, t.is_test_line, CASE WHEN row_number() OVER () = 1 T
 FROM inspections i
 JOIN vehicles v ON v.id = i.vehicle_id
 JOIN form_templates t ON t.organization_id = i.organization_id AND t.code = $2
-JOIN form_template_points p ON p.template_id = t.id
+JOIN form_template_points p ON p.template_id = t.id AND p.organization_id = t.organization_id
 LEFT JOIN thresholds h ON t.is_test_line AND h.organization_id = i.organization_id AND h.point_code = p.code
 LEFT JOIN plausible_ranges r ON t.is_test_line AND r.organization_id = i.organization_id AND r.point_code = p.code
-LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
-LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
-WHERE i.id = $1";
+LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id AND f.organization_id = i.organization_id
+LEFT JOIN inspection_form_answers a
+       ON a.inspection_form_id = f.id AND a.point_id = p.id AND a.organization_id = f.organization_id
+WHERE i.id = $1 AND i.organization_id = $3";
 
-    /// Writes answers of the author `$5` to a form. The form: `$1` its ID if it is new, `$2` the report, `$3` the template, `$4` its
-    /// general note or null. The answers: `$6` points, `$7` codes, `$8` labels, `$9` severities, `$10` numbers, `$11` notes or null.
-    /// Replaced answers are kept in the history. Null leaves a value unchanged. If neither status nor number changes, the author
-    /// and the time stay.
+    /// Writes answers of the author `$5` to a form of the organization `$12`. The form: `$1` its ID if it is new, `$2` the report,
+    /// `$3` the template, `$4` its general note or null. The answers: `$6` points, `$7` codes, `$8` labels, `$9` severities, `$10`
+    /// numbers, `$11` notes or null. Replaced answers are kept in the history. Null leaves a value unchanged. If neither status nor
+    /// number changes, the author and the time stay.
     WRITE = "\
 WITH form AS (
     INSERT INTO inspection_forms AS f (id, organization_id, inspection_id, template_id, general_note)
-    SELECT $1, i.organization_id, i.id, $3, coalesce($4, '') FROM inspections i WHERE i.id = $2
+    SELECT $1, i.organization_id, i.id, $3, coalesce($4, '') FROM inspections i WHERE i.id = $2 AND i.organization_id = $12
     ON CONFLICT (inspection_id, template_id, organization_id) DO UPDATE SET general_note = coalesce($4, f.general_note)
     RETURNING id, organization_id
 ), answer AS (
     SELECT * FROM unnest($6::uuid[], $7::text[], $8::text[], $9::text[], $10::numeric[], $11::text[])
                   AS a (point_id, status_code, status_label, severity, numeric_value, note)
 ), old AS (
-    SELECT o.* FROM form JOIN inspection_form_answers o ON o.inspection_form_id = form.id JOIN answer USING (point_id)
+    SELECT o.* FROM form JOIN inspection_form_answers o ON o.inspection_form_id = form.id AND o.organization_id = $12
+    JOIN answer USING (point_id)
 ), replaced AS (
     INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label,
                                                 severity, numeric_value, note, by_device, measurement_id, written_by, written_at)
@@ -94,11 +98,13 @@ SET status_code = excluded.status_code, status_label = excluded.status_label, se
     numeric_value = excluded.numeric_value, note = excluded.note, by_device = excluded.by_device,
     measurement_id = excluded.measurement_id, written_by = excluded.written_by, written_at = excluded.written_at";
 
-    /// Removes the answers at the points `$3` from the form of the report `$1` and the template `$2`, and keeps them in the history.
+    /// Removes the answers at the points `$3` from the form of the report `$1` of the organization `$4` and the template `$2`, and
+    /// keeps them in the history.
     REMOVE = "\
 WITH gone AS (
     DELETE FROM inspection_form_answers a USING inspection_forms f
-    WHERE f.inspection_id = $1 AND f.template_id = $2 AND a.inspection_form_id = f.id AND a.point_id = ANY ($3::uuid[])
+    WHERE f.inspection_id = $1 AND f.template_id = $2 AND f.organization_id = $4
+      AND a.inspection_form_id = f.id AND a.organization_id = f.organization_id AND a.point_id = ANY ($3::uuid[])
     RETURNING a.*
 )
 INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
@@ -107,8 +113,8 @@ SELECT inspection_form_id, point_id, organization_id, status_code, status_label,
        measurement_id, written_by, written_at
 FROM gone";
 
-    /// Increments the version of the report `$1`.
-    pub(super) INCREMENT_VERSION = "UPDATE inspections SET version = version + 1 WHERE id = $1";
+    /// Increments the version of the report `$1` of the organization `$2`.
+    INCREMENT_VERSION = "UPDATE inspections SET version = version + 1 WHERE id = $1 AND organization_id = $2";
 }
 
 /// A report at one of the inspector's branches that the transaction has locked.
@@ -132,6 +138,14 @@ pub struct LockedReport {
     pub review: Review,
 }
 
+impl LockedReport {
+    /// Increments the version.
+    pub(super) async fn increment_version(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
+        execute(transaction, INCREMENT_VERSION, &[&self.id, &self.organization_id]).await?;
+        Ok(())
+    }
+}
+
 /// Locks a report until the transaction ends. Returns `None` if it does not exist at the inspector's branches.
 ///
 /// # Errors
@@ -141,16 +155,17 @@ pub async fn lock(
     inspector: &Inspector,
     id: Uuid,
 ) -> Result<Option<LockedReport>, DbError> {
-    let Some(locked) = row(transaction, LOCK, &[&id, &inspector.branch_ids()]).await? else {
+    let organization = inspector.organization_id();
+    let Some(locked) = row(transaction, LOCK, &[&id, &inspector.branch_ids(), &organization]).await? else {
         return Ok(None);
     };
     // Read with a new snapshot, after the lock was acquired.
-    let Some(version) = row(transaction, VERSION, &[&id]).await? else {
+    let Some(version) = row(transaction, VERSION, &[&id, &organization]).await? else {
         return Ok(None);
     };
     Ok(Some(LockedReport {
         id,
-        organization_id: locked.try_get("organization_id")?,
+        organization_id: organization,
         branch_id: locked.try_get("branch_id")?,
         plate: locked.try_get("plate")?,
         status: locked.try_get("status")?,
@@ -193,7 +208,7 @@ pub async fn update(transaction: &Transaction<'_>, report: &LockedReport, update
         discount_name,
         payment_type,
     } = update;
-    let parameters: [&(dyn ToSql + Sync); 8] = [
+    let parameters: [&(dyn ToSql + Sync); 9] = [
         &report.id,
         summary,
         recommendation,
@@ -202,6 +217,7 @@ pub async fn update(transaction: &Transaction<'_>, report: &LockedReport, update
         discount_percent,
         discount_name,
         payment_type,
+        &report.organization_id,
     ];
     execute(transaction, UPDATE, &parameters).await?;
     Ok(())
@@ -253,11 +269,11 @@ pub async fn fill(
         clear,
         answers,
     } = filling;
-    let template = template(transaction, report.id, template_code).await?;
+    let template = template(transaction, report, template_code).await?;
     let mut template = template.ok_or(FillError::NoTemplate)?;
     let cleared = template.clear(clear).map_err(FillError::Invalid)?;
     if !cleared.is_empty() {
-        execute(transaction, REMOVE, &[&report.id, &template.id, &cleared]).await?;
+        remove(transaction, report, template.id, &cleared).await?;
     }
     let written = template.validate(answers).map_err(FillError::Invalid)?;
     let mut columns = Columns::default();
@@ -266,7 +282,7 @@ pub async fn fill(
     }
     let new_form = Uuid::now_v7();
     let by = inspector.name();
-    let parameters: [&(dyn ToSql + Sync); 11] = [
+    let parameters: [&(dyn ToSql + Sync); 12] = [
         &new_form,
         &report.id,
         &template.id,
@@ -278,12 +294,25 @@ pub async fn fill(
         &columns.severities,
         &columns.numbers,
         &columns.notes,
+        &report.organization_id,
     ];
     execute(transaction, WRITE, &parameters).await?;
     if let Some(ratio) = template.outdated_ratio(answers, &written) {
-        execute(transaction, REMOVE, &[&report.id, &template.id, &vec![ratio]]).await?;
+        remove(transaction, report, template.id, &[ratio]).await?;
     }
-    execute(transaction, INCREMENT_VERSION, &[&report.id]).await?;
+    report.increment_version(transaction).await?;
+    Ok(())
+}
+
+/// Removes the answers at these points from a form.
+async fn remove(
+    transaction: &Transaction<'_>,
+    report: &LockedReport,
+    template: Uuid,
+    points: &[Uuid],
+) -> Result<(), DbError> {
+    let parameters: [&(dyn ToSql + Sync); 4] = [&report.id, &template, &points, &report.organization_id];
+    execute(transaction, REMOVE, &parameters).await?;
     Ok(())
 }
 
@@ -310,8 +339,12 @@ impl<'a> Columns<'a> {
 }
 
 /// Returns the template `code` of a report's organization with the report's answers; `None` if there is no such template.
-async fn template(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Result<Option<Template>, DbError> {
-    let found = rows(transaction, POINTS, &[&report, &code]).await?;
+async fn template(
+    transaction: &Transaction<'_>,
+    report: &LockedReport,
+    code: &str,
+) -> Result<Option<Template>, DbError> {
+    let found = rows(transaction, POINTS, &[&report.id, &code, &report.organization_id]).await?;
     let Some(first) = found.first() else { return Ok(None) };
     let is_test_line = first.try_get("is_test_line")?;
     let mut statuses = Vec::new();

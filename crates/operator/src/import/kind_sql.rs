@@ -46,7 +46,9 @@ pub(super) const ANSWERS: &str = "(SELECT coalesce(jsonb_agg(jsonb_build_object(
     'status_label', answer.status_label, 'severity', answer.severity, 'numeric_value', answer.numeric_value, 'note', answer.note, \
     'written_by', coalesce(answer.written_by, 'device:' || answer.measurement_id), 'written_at', to_char(answer.written_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')) \
     ORDER BY point.code COLLATE \"C\"), '[]') \
-    FROM inspection_form_answers answer JOIN form_template_points point ON point.id = answer.point_id WHERE answer.inspection_form_id = {})";
+    FROM inspection_form_answers answer \
+    JOIN form_template_points point ON point.id = answer.point_id AND point.organization_id = answer.organization_id \
+    WHERE answer.inspection_form_id = {})";
 pub(super) const LINES: &str = "import_lines input JOIN import_plan plan ON plan.line = input.line \
     WHERE input.line BETWEEN $1 AND $2 AND plan.line BETWEEN $1 AND $2";
 const JOIN_REPORT: &str = "LEFT JOIN inspections by_id ON by_id.id = input.inspection_id \
@@ -72,7 +74,8 @@ const STORE_ANSWERS: &str = "INSERT INTO inspection_form_answers (inspection_for
     LEFT JOIN measurements measurement ON measurement.id = CASE WHEN starts_with(item.written_by, 'device:') \
       AND item.written_by ~ '^device:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN substr(item.written_by, 8)::uuid END, \
     form_template_points point \
-    WHERE {which} AND point.template_id = input.template_id AND point.code = item.point \
+    WHERE {which} AND point.template_id = input.template_id AND point.organization_id = input.organization_id \
+      AND point.code = item.point \
     ON CONFLICT (inspection_form_id, point_id, organization_id) DO UPDATE SET status_code = excluded.status_code, \
       status_label = excluded.status_label, severity = excluded.severity, numeric_value = excluded.numeric_value, \
       note = excluded.note, by_device = excluded.by_device, measurement_id = excluded.measurement_id, \
@@ -82,7 +85,8 @@ const KEEP_ANSWERS: &str = "INSERT INTO inspection_form_answer_history (inspecti
     status_label, severity, numeric_value, note, by_device, measurement_id, written_by, written_at) \
     SELECT answer.inspection_form_id, answer.point_id, answer.organization_id, answer.status_code, answer.status_label, answer.severity, answer.numeric_value, answer.note, \
       answer.by_device, answer.measurement_id, answer.written_by, answer.written_at \
-    FROM {lines}, inspection_form_answers answer JOIN form_template_points point ON point.id = answer.point_id \
+    FROM {lines}, inspection_form_answers answer \
+    JOIN form_template_points point ON point.id = answer.point_id AND point.organization_id = answer.organization_id \
     WHERE {which} AND answer.inspection_form_id = plan.id AND NOT EXISTS ( \
       SELECT FROM jsonb_to_recordset(input.answers) AS item (point text, status_code text, status_label text, severity text, \
         numeric_value numeric, note text, written_by text, written_at timestamptz) \
@@ -91,7 +95,8 @@ const KEEP_ANSWERS: &str = "INSERT INTO inspection_form_answer_history (inspecti
           coalesce(answer.written_by, 'device:' || answer.measurement_id), answer.written_at))";
 const REMOVE_ANSWERS: &str = "DELETE FROM inspection_form_answers answer USING import_lines input, import_plan plan, form_template_points point \
     WHERE input.line BETWEEN $1 AND $2 AND plan.line = input.line AND plan.differs <> '{}' AND answer.inspection_form_id = plan.id \
-    AND point.id = answer.point_id AND NOT EXISTS (SELECT FROM jsonb_array_elements(input.answers) item WHERE item ->> 'point' = point.code)";
+    AND point.id = answer.point_id AND point.organization_id = answer.organization_id \
+    AND NOT EXISTS (SELECT FROM jsonb_array_elements(input.answers) item WHERE item ->> 'point' = point.code)";
 
 const DEFAULT: KindSql = KindSql {
     join_references: "",
@@ -146,9 +151,11 @@ static TEMPLATES: KindSql = KindSql {
     problems: &[
         ("duplicate.id <> {id}", "is_test_line|test_line"),
         (
-            "EXISTS (SELECT FROM form_template_points point WHERE point.template_id = existing.id \
+            "EXISTS (SELECT 1 FROM form_template_points point \
+               WHERE point.template_id = existing.id AND point.organization_id = existing.organization_id \
                AND NOT EXISTS (SELECT FROM jsonb_array_elements(input.points) item WHERE item ->> 'code' = point.code) \
-               AND EXISTS (SELECT FROM inspection_form_answers answer WHERE answer.point_id = point.id))",
+               AND EXISTS (SELECT 1 FROM inspection_form_answers answer \
+                 WHERE answer.point_id = point.id AND answer.organization_id = point.organization_id))",
             "points|answered",
         ),
     ],
@@ -226,9 +233,11 @@ static FORMS: KindSql = KindSql {
     ],
     inserts: &[STORE_ANSWERS],
     updates: &[KEEP_ANSWERS, REMOVE_ANSWERS, STORE_ANSWERS],
-    from: "inspection_forms target JOIN inspections inspection ON inspection.id = target.inspection_id \
+    from: "inspection_forms target \
+           JOIN inspections inspection \
+             ON inspection.id = target.inspection_id AND inspection.organization_id = target.organization_id \
            JOIN organizations organization ON organization.id = inspection.organization_id \
-           JOIN form_templates template ON template.id = target.template_id",
+           JOIN form_templates template ON template.id = target.template_id AND template.organization_id = target.organization_id",
     export_order: "target.inspection_id, template.code COLLATE \"C\", target.id",
     organization_filter: "inspection.organization_id",
     time_filter: Some("inspection.created_at"),
@@ -247,7 +256,9 @@ static PHOTOS: KindSql = KindSql {
     organization_id: Some(
         "(SELECT inspection.organization_id FROM inspections inspection WHERE inspection.id = plan.reference)",
     ),
-    from: "photos target JOIN inspections inspection ON inspection.id = target.inspection_id",
+    from: "photos target \
+           JOIN inspections inspection \
+             ON inspection.id = target.inspection_id AND inspection.organization_id = target.organization_id",
     export_order: "target.inspection_id, target.position, target.id",
     organization_filter: "inspection.organization_id",
     time_filter: Some("inspection.created_at"),

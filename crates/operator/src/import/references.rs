@@ -13,7 +13,8 @@ partner_api_store::statement! {
     ORGANIZATIONS = "SELECT id, slug FROM organizations ORDER BY slug";
     BRANCHES = "SELECT id, organization_id, code, code_folded FROM branches";
     TEMPLATES = "SELECT t.id, t.organization_id, t.code, \
-                   (SELECT coalesce(array_agg(p.code), '{}') FROM form_template_points p WHERE p.template_id = t.id) AS points \
+                   (SELECT coalesce(array_agg(p.code), '{}') FROM form_template_points p \
+                     WHERE p.template_id = t.id AND p.organization_id = t.organization_id) AS points \
                  FROM form_templates t";
 }
 

@@ -28,7 +28,8 @@ statement! {
      v.plate, v.vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color, v.mileage_km, \
      i.snapshot_vin, i.snapshot_mileage_km, i.summary, i.recommendation, i.overall_score, \
      greatest(i.updated_at, o.reports_changed_at) \
-     FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN branches b ON b.id = i.branch_id \
+     FROM inspections i JOIN organizations o ON o.id = i.organization_id \
+     JOIN branches b ON b.id = i.branch_id AND b.organization_id = i.organization_id \
      JOIN vehicles v ON v.id = i.vehicle_id",
     where_visible!()
 );

@@ -16,12 +16,13 @@ macro_rules! where_visible {
     };
 }
 
-/// The beginning of a statement about data that belongs to one report. Each of its rows begins with the columns of `visible`.
-/// It returns no rows if the partner may not see the report, so one statement checks this and reads the data.
+/// The beginning of a statement about data that belongs to one report. Each of its rows begins with the ID and the privacy mode in
+/// `visible`, which also has the owner. It returns no rows if the partner may not see the report, so one statement checks this and
+/// reads the data.
 macro_rules! with_visible {
     () => {
         concat!(
-            "WITH visible AS MATERIALIZED (SELECT i.id, o.pii_mode FROM inspections i \
+            "WITH visible AS MATERIALIZED (SELECT i.id, i.organization_id, o.pii_mode FROM inspections i \
              JOIN organizations o ON o.id = i.organization_id",
             $crate::inspections::where_visible!(),
             ")"
@@ -54,7 +55,7 @@ pub struct Visible {
 }
 
 impl Visible {
-    /// Reads the columns of `visible`.
+    /// Reads the ID and the privacy mode in `visible`.
     pub(crate) fn take(columns: &mut Columns<'_>) -> Result<Self, DbError> {
         Ok(Self {
             id: columns.take()?,

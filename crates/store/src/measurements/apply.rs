@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::record::{PackageColumns, Target};
-use super::report::{Locked, Report, Statements};
+use super::report::{self, Locked, Report, Statements};
 use super::{Applied, Package, Point, array_text, unexpected};
 use crate::DbError;
 use crate::connection::Connection;
@@ -17,7 +17,8 @@ use crate::statement;
 use crate::transaction::Transaction;
 
 statement! {
-    /// Records packages as applied to reports (`$1`, one for each package), which the transaction has locked.
+    /// Records packages as applied to reports (`$1`, one for each package), which the transaction has locked. `$13` is the
+    /// organization of all reports, or null if they have several.
     ///
     /// Rows are inserted in the order of (partner, external ID), as in all such inserts. If an `external_id` is already used, the
     /// statement fails, the transaction has no effect, and each package is processed again.
@@ -33,27 +34,28 @@ FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text
      AS s (inspection_id, id, partner_id, key_id, external_id, device_serial, measured_at, raw, raw_sha256, point_codes,
            point_texts, point_outcomes)
 JOIN inspections i ON i.id = s.inspection_id
+WHERE $13::uuid IS NULL OR i.organization_id = $13
 ORDER BY s.partner_id, s.external_id COLLATE \"C\"";
 }
 
 statement! {
-    /// Locks a pending measurement (`$1`) and reads its points.
+    /// Locks a pending measurement (`$1`) of the organization `$2` and reads its points.
     pub LOCK_PENDING = "\
 SELECT m.branch_id, m.plate, m.measured_at, m.received_at, m.point_codes AS codes, m.point_texts::numeric[] AS values,
        m.point_texts AS texts
 FROM measurements m
-WHERE m.id = $1 AND m.status = 'PENDING'
+WHERE m.id = $1 AND m.organization_id = $2 AND m.status = 'PENDING'
 FOR NO KEY UPDATE OF m";
 }
 
 statement! {
-    /// Marks a pending measurement (`$1`) as applied to a report (`$2`) by an inspector (`$3`). Stores the outcomes of its points:
-    /// codes (`$4`), texts (`$5`) and outcomes (`$6`).
+    /// Marks a pending measurement (`$1`) of the organization `$7` as applied to a report (`$2`) by an inspector (`$3`). Stores the
+    /// outcomes of its points: codes (`$4`), texts (`$5`) and outcomes (`$6`).
     pub SETTLE = "\
 UPDATE measurements
 SET status = 'APPLIED', inspection_id = $2, settled_at = now(), settled_by = $3, point_codes = $4, point_texts = $5,
     point_outcomes = $6
-WHERE id = $1 AND status = 'PENDING'";
+WHERE id = $1 AND organization_id = $7 AND status = 'PENDING'";
 }
 
 /// Packages for one report.
@@ -137,7 +139,8 @@ pub async fn record_applied(
         return Ok(outcomes);
     }
     let columns = PackageColumns::of(&recording.packages);
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 12] = [
+    let organization_id = report::organization_of_all(&recording.reports);
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 13] = [
         &recording.inspection_ids,
         &columns.ids,
         &columns.partner_ids,
@@ -150,6 +153,7 @@ pub async fn record_applied(
         &recording.codes,
         &recording.texts,
         &recording.outcomes,
+        &organization_id,
     ];
     // Pipelined: the statements are sent together and executed in this order.
     let (recorded, written, committed) = futures::join!(
@@ -223,7 +227,7 @@ impl<'p> Recording<'p> {
     }
 }
 
-/// Applies a pending measurement to a report on behalf of the inspector `by` (MEA-13).
+/// Applies a pending measurement of the organization to a report on behalf of the inspector `by` (MEA-13).
 ///
 /// The report must be open, at the measurement's branch, and for its plate; its age does not matter. Returns `None` and
 /// changes nothing if the measurement is not pending or the report does not match.
@@ -232,17 +236,22 @@ impl<'p> Recording<'p> {
 /// If the database reports an error. The transaction must then not be committed.
 pub async fn apply(
     transaction: &Transaction<'_>,
+    organization_id: Uuid,
     measurement_id: Uuid,
     inspection_id: Uuid,
     by: &str,
     documented: DocumentedRanges,
 ) -> Result<Option<Applied>, DbError> {
     let lock_pending = transaction.prepare(LOCK_PENDING).await?;
-    let Some(pending) = transaction.query_opt(&lock_pending, &[&measurement_id]).await? else {
+    let pending = transaction
+        .query_opt(&lock_pending, &[&measurement_id, &organization_id])
+        .await?;
+    let Some(pending) = pending else {
         return Ok(None);
     };
     let target = Target {
         inspection_id,
+        organization_id,
         branch_id: pending.try_get("branch_id")?,
         plate: pending.try_get("plate")?,
     };
@@ -264,7 +273,7 @@ pub async fn apply(
         return Ok(None);
     };
     let decided = report.test_line.apply(measurement_id, times, &points);
-    settle(transaction, measurement_id, inspection_id, by, &decided.points).await?;
+    settle(transaction, &target, measurement_id, by, &decided.points).await?;
     statements
         .write_answers(transaction, std::slice::from_ref(&report))
         .await?;
@@ -273,8 +282,8 @@ pub async fn apply(
 
 async fn settle(
     transaction: &Transaction<'_>,
+    report: &Target,
     measurement_id: Uuid,
-    inspection_id: Uuid,
     by: &str,
     points: &[(String, String, &'static str)],
 ) -> Result<(), DbError> {
@@ -285,7 +294,15 @@ async fn settle(
     let settled = transaction
         .execute(
             &settle,
-            &[&measurement_id, &inspection_id, &by, &codes, &texts, &outcomes],
+            &[
+                &measurement_id,
+                &report.inspection_id,
+                &by,
+                &codes,
+                &texts,
+                &outcomes,
+                &report.organization_id,
+            ],
         )
         .await?;
     match settled {

@@ -19,15 +19,16 @@ use uuid::Uuid;
 pub use self::apply::{Lock, ReportOutcome, ReportPackages, apply, record_applied};
 pub use self::pending::{PendingMeasurement, PreviewPoint, pending};
 pub use self::record::{Replay, Target, Verdict, record};
-use super::connection::Connection;
+use super::connection::{Connection, Parameters};
 use super::{DbError, column};
 use crate::statement;
 
 statement! {
-    /// Marks a measurement (`$1`) as discarded by an inspector (`$2`), if it is pending in one of the branches `$3`.
+    /// Marks a measurement (`$1`) as discarded by an inspector (`$2`), if it is pending in one of the branches `$3` of the organization
+    /// `$4`.
     DISCARD = "\
 UPDATE measurements SET status = 'DISCARDED', settled_at = now(), settled_by = $2
-WHERE id = $1 AND status = 'PENDING' AND branch_id = ANY ($3::uuid[])";
+WHERE id = $1 AND organization_id = $4 AND status = 'PENDING' AND branch_id = ANY ($3::uuid[])";
 }
 
 /// One value of a package.
@@ -110,13 +111,20 @@ pub struct Applied {
     pub skipped: Vec<Skipped>,
 }
 
-/// Discards a measurement that is pending in one of `branches`, on behalf of the inspector `by`. Returns false if it is not
-/// pending there. The record and its bytes remain (MEA-13).
+/// Discards a measurement that is pending in one of `branches` of the organization, on behalf of the inspector `by`. Returns false
+/// if it is not pending there. The record and its bytes remain (MEA-13).
 ///
 /// # Errors
 /// If the database reports an error.
-pub async fn discard(client: &Connection, measurement_id: Uuid, by: &str, branches: &[Uuid]) -> Result<bool, DbError> {
-    Ok(client.execute(DISCARD, &[&measurement_id, &by, &branches]).await? == 1)
+pub async fn discard(
+    client: &Connection,
+    organization_id: Uuid,
+    measurement_id: Uuid,
+    by: &str,
+    branches: &[Uuid],
+) -> Result<bool, DbError> {
+    let parameters: &Parameters<'_> = &[&measurement_id, &by, &branches, &organization_id];
+    Ok(client.execute(DISCARD, parameters).await? == 1)
 }
 
 column! { Status { Applied = "APPLIED", Pending = "PENDING", Discarded = "DISCARDED" } }

@@ -18,16 +18,17 @@ use crate::statement;
 const MAX_SHOWN: i64 = 20;
 
 statement! {
-    /// The `$2` pending measurements with the branch and plate of the report `$1` that were measured last, those first, each with the
-    /// report's creation time and the registered power of its vehicle.
+    /// The `$2` pending measurements with the branch and plate of the report `$1` of the organization `$3` that were measured last,
+    /// those first, each with the report's creation time and the registered power of its vehicle.
     PENDING = "\
 SELECT m.id, m.device_serial, p.name AS partner, m.measured_at, m.received_at, i.created_at, v.factory_power_hp,
        m.point_codes AS codes, m.point_texts::numeric[] AS values
 FROM inspections i
 JOIN vehicles v ON v.id = i.vehicle_id
-JOIN measurements m ON m.branch_id = i.branch_id AND m.plate = i.plate AND m.status = 'PENDING'
+JOIN measurements m ON m.branch_id = i.branch_id AND m.organization_id = i.organization_id AND m.plate = i.plate
+    AND m.status = 'PENDING'
 JOIN partners p ON p.id = m.partner_id
-WHERE i.id = $1
+WHERE i.id = $1 AND i.organization_id = $3
 ORDER BY m.measured_at DESC, m.received_at DESC, m.id DESC LIMIT $2";
 }
 
@@ -59,20 +60,26 @@ pub struct PreviewPoint {
     pub outcome: Result<PointStatus, SkipReason>,
 }
 
-/// Returns the pending measurements that match a report, the one that was measured last first. The caller has checked the access to the report.
+/// Returns the pending measurements that match a report of the organization, the one that was measured last first. The caller has
+/// checked the access to the report.
 ///
 /// # Errors
 /// If the database reports an error.
 pub async fn pending(
     client: &Connection,
+    organization_id: Uuid,
     inspection_id: Uuid,
     documented: DocumentedRanges,
 ) -> Result<Vec<PendingMeasurement>, DbError> {
-    let rows = client.query(PENDING, &[&inspection_id, &MAX_SHOWN]).await?;
+    let rows = client
+        .query(PENDING, &[&inspection_id, &MAX_SHOWN, &organization_id])
+        .await?;
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let points = client.query(READ, &[&vec![inspection_id]]).await?;
+    let points = client
+        .query(READ, &[&vec![inspection_id], &Some(organization_id)])
+        .await?;
     rows.iter().map(|row| one(row, &points, documented)).collect()
 }
 

@@ -71,8 +71,8 @@ WITH found AS (
     ORDER BY old_id, raw_sha256, place
     ON CONFLICT DO NOTHING
 )
-SELECT coalesce(cardinality(f.branch_ids), 0) AS branches, f.branch_ids[1] AS branch_id, recorded.id IS NOT NULL AS recorded,
-       f.report_id, f.old_id, f.old_status, f.old_plate, f.old_inspection_id, f.old_codes, f.old_outcomes, f.same_raw
+SELECT coalesce(cardinality(f.branch_ids), 0) AS branches, f.branch_ids[1] AS branch_id, f.organization_ids[1] AS organization_id,
+       recorded.id IS NOT NULL AS recorded, f.report_id, f.old_id, f.old_status, f.old_plate, f.old_inspection_id, f.old_codes, f.old_outcomes, f.same_raw
 FROM found f LEFT JOIN recorded USING (id)
 ORDER BY f.place";
 }
@@ -82,6 +82,8 @@ ORDER BY f.place";
 pub struct Target {
     /// The report.
     pub inspection_id: Uuid,
+    /// The organization of the report.
+    pub organization_id: Uuid,
     /// The branch it was found at.
     pub branch_id: Uuid,
     /// The plate it was found for.
@@ -170,6 +172,7 @@ fn verdict(row: &Row, package: &Package) -> Result<Verdict, DbError> {
     if let Some(inspection_id) = row.try_get("report_id")? {
         return Ok(Verdict::ForReport(Target {
             inspection_id,
+            organization_id: row.try_get("organization_id")?,
             branch_id: row.try_get("branch_id")?,
             plate: package.plate.as_str().to_owned(),
         }));

@@ -16,6 +16,7 @@ fn add(queues: &ReportQueues, partner: u128, number: usize) -> oneshot::Receiver
     let (waiting, outcome) = waiting(partner, &Uuid::now_v7().to_string());
     let target = Target {
         inspection_id: report(number),
+        organization_id: Uuid::nil(),
         branch_id: Uuid::nil(),
         plate: String::new(),
     };
@@ -132,6 +133,7 @@ async fn a_batch_has_packages_for_one_target_up_to_a_number_of_bytes() {
         waiting.package.raw = vec![0; size].into();
         let target = Target {
             inspection_id: report(1),
+            organization_id: Uuid::nil(),
             branch_id: Uuid::nil(),
             plate: plate.to_owned(),
         };

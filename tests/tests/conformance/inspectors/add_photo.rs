@@ -181,12 +181,9 @@ async fn objects_of_a_failed_upload_are_deleted_and_photos_in_use_are_kept() {
     assert_eq!(service.count("orphaned_objects").await, 0);
 
     // The report gets no photo, and the objects are recorded as orphaned.
-    let fails = |name: &str, on: &str| {
-        format!(
-            "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
-             CREATE TRIGGER {name} BEFORE {on} EXECUTE FUNCTION {name}();"
-        )
-    };
+    let reject = "CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$";
+    service.db.batch_execute(reject).await.unwrap();
+    let fails = |name: &str, on: &str| format!("CREATE TRIGGER {name} BEFORE {on} EXECUTE FUNCTION reject()");
     let stored = "CREATE TABLE stored AS SELECT object_key FROM orphaned_objects WHERE false;
         GRANT INSERT ON stored TO PUBLIC;
         CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS

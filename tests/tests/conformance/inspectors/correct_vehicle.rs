@@ -22,7 +22,8 @@ async fn a_corrected_vehicle_changes_the_report_and_its_ratio_and_no_other_repor
     let service = Service::start().await;
     // Another report has the same vehicle.
     let share = format!(
-        "UPDATE inspections SET vehicle_id = (SELECT vehicle_id FROM inspections WHERE id = '{DRAFT}') WHERE id = '{PUBLISHED}'"
+        "WITH draft AS MATERIALIZED (SELECT vehicle_id FROM inspections WHERE id = '{DRAFT}')
+         UPDATE inspections SET vehicle_id = draft.vehicle_id FROM draft WHERE id = '{PUBLISHED}'"
     );
     service.db.batch_execute(&share).await.unwrap();
     let (client, received) = service.generated_inspector_client(&AYSE).await;

@@ -198,9 +198,10 @@ async fn the_response_to_an_internal_error_hides_its_cause() {
     let service = Service::start().await;
     let inspector = service.inspector(&AYSE).await;
     // Rename the table that signing in needs, and those that other operations need after their session.
-    let rename = "ALTER TABLE sign_in_attempts RENAME TO gone_1; ALTER TABLE inspections RENAME TO gone_2;
-                ALTER TABLE measurements RENAME TO gone_3; ALTER TABLE vehicles RENAME TO gone_4";
-    service.db.batch_execute(rename).await.unwrap();
+    for table in ["sign_in_attempts", "inspections", "measurements", "vehicles"] {
+        let rename = format!("ALTER TABLE {table} RENAME TO gone_{table}");
+        service.db.batch_execute(&rename).await.unwrap();
+    }
     let fails = |operation: &&Operation| !["get_session", "sign_out", "watch_reports"].contains(&operation.id);
     let with_renamed_tables = responses(&service, all().filter(fails), |request| inspector.sends(request)).await;
     // For the operations that need nothing else, rename the table of sessions.

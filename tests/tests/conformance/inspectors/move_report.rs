@@ -181,7 +181,7 @@ async fn a_report_is_published_only_if_its_required_points_have_answers() {
     let inspector = service.inspector(&AYSE).await;
     let id = inspections::DRAFT;
     let empty = "DELETE FROM inspection_form_answers a USING inspection_forms f WHERE f.id = a.inspection_form_id
-                 AND f.inspection_id = '0197c2a4-6f00-7e00-8000-000000000205'";
+                 AND f.organization_id = a.organization_id AND f.inspection_id = '0197c2a4-6f00-7e00-8000-000000000205'";
     service.db.batch_execute(empty).await.unwrap();
     inspector
         .move_to(&service, id, "PUBLISHED", None)
@@ -266,7 +266,7 @@ async fn a_published_report_is_revised_unseen_by_partners_and_keeps_its_earlier_
     inspector.answer_required_points(&service, id).await;
     let first = inspector.move_to(&service, id, "PUBLISHED", None).await.json()["data"].clone();
     let rendered = format!(
-        "UPDATE inspections SET pdf_object_key = 'reports/{id}/{RENDERER_VERSION}-' || report_fingerprint(id) || '-1.pdf'
+        "UPDATE inspections SET pdf_object_key = 'reports/{id}/{RENDERER_VERSION}-' || report_fingerprint('{id}') || '-1.pdf'
          WHERE id = '{id}';
          INSERT INTO published_pdfs (object_key, organization_id, inspection_id, sha256, size_bytes)
          SELECT pdf_object_key, organization_id, id, sha256('earlier'), 7 FROM inspections WHERE id = '{id}'"

@@ -12,11 +12,15 @@ use serde_json::{Value, json};
 async fn state(service: &Service) -> Value {
     let query = format!(
         "SELECT i.status, i.public_slug IS NOT NULL AS has_slug, i.snapshot_vin = 'WBA8E9G50GN000299' AS is_corrected,
-                (SELECT count(*) FROM inspection_transitions t WHERE t.inspection_id = i.id) AS transitions,
-                (SELECT count(*) FROM report_renderings r WHERE r.inspection_id = i.id) AS renderings,
-                (SELECT m.status FROM measurements m) AS measurement,
-                EXISTS (SELECT FROM inspection_form_answers a JOIN inspection_forms f ON f.id = a.inspection_form_id
-                        WHERE f.inspection_id = i.id AND a.measurement_id IS NOT NULL) AS has_device_values
+                (SELECT count(*) FROM inspection_transitions t
+                 WHERE t.inspection_id = i.id AND t.organization_id = i.organization_id) AS transitions,
+                (SELECT count(*) FROM report_renderings r
+                 WHERE r.inspection_id = i.id AND r.organization_id = i.organization_id) AS renderings,
+                (SELECT m.status FROM measurements m WHERE m.organization_id = i.organization_id) AS measurement,
+                EXISTS (SELECT 1 FROM inspection_form_answers a
+                        JOIN inspection_forms f ON f.id = a.inspection_form_id AND f.organization_id = a.organization_id
+                        WHERE f.inspection_id = i.id AND f.organization_id = i.organization_id
+                          AND a.measurement_id IS NOT NULL) AS has_device_values
          FROM inspections i WHERE i.id = '{DRAFT}'"
     );
     service.rows(&query).await[0].clone()

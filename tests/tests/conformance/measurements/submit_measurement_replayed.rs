@@ -7,7 +7,7 @@ use partner_api::plausible::documented;
 use partner_api_store::connection::Connection;
 use partner_api_store::measurements::apply;
 use partner_api_store::pool::{PoolSettings, pool};
-use partner_api_tests::fixture::{ALPHA_ROTATED, inspections};
+use partner_api_tests::fixture::{ALPHA_ROTATED, inspections, organizations};
 use partner_api_tests::{ALPHA, Service, TestKey, TestResponse};
 use serde_json::{Value, json};
 
@@ -50,6 +50,7 @@ async fn a_replay_reports_whether_its_measurement_is_pending_or_applied() {
     let transaction = db.transaction();
     let applied = apply(
         &transaction,
+        organizations::MASKED.parse().unwrap(),
         id,
         inspections::DRAFT.parse().unwrap(),
         "Mehmet Usta",

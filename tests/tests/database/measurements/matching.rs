@@ -147,6 +147,7 @@ async fn exactly_24_hours_is_within_the_window() {
         let verdicts: Vec<Verdict> = verdicts.into_iter().map(Result::unwrap).collect();
         let target = Target {
             inspection_id: report,
+            organization_id: setup.branch.organization_id,
             branch_id: setup.branch.id,
             plate: PLATE.into(),
         };

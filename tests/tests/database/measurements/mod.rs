@@ -86,7 +86,8 @@ impl MeasurementSetup {
     async fn click(&self, measurement: Uuid, report: Uuid) -> Option<Applied> {
         let db = self.db().await;
         let transaction = db.transaction();
-        let applied = measurements::apply(&transaction, measurement, report, "Ayşe", documented)
+        let organization = self.branch.organization_id;
+        let applied = measurements::apply(&transaction, organization, measurement, report, "Ayşe", documented)
             .await
             .unwrap();
         transaction.commit().await.unwrap();

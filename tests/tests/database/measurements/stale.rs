@@ -131,7 +131,7 @@ async fn a_stale_pending_measurement_is_shown_and_applied_without_its_values() {
     }
     let good = pending(setup.submit(measured(&setup, measured_at(), &values)).await);
     let report = setup.report(PLATE, OPEN, "1 hour", None).await;
-    let shown = measurements::pending(&setup.db().await, report, documented)
+    let shown = measurements::pending(&setup.db().await, setup.branch.organization_id, report, documented)
         .await
         .unwrap();
     let previews: Vec<_> = shown

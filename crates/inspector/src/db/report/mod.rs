@@ -18,23 +18,39 @@ use crate::rules::moves::{Review, Status};
 
 pub use read::find;
 
-/// The SQL expression of the version of a report (`i`): the version in its row plus the number of its answers and of their history.
-/// A device that writes answers therefore does not have to update the report's row.
+/// The SQL expression of the version of a report (`i`) of an organization (an expression of its ID): the version in its row plus
+/// the number of its answers and of their history. A device that writes answers therefore does not have to update the report's row.
 macro_rules! version {
-    () => {
-        "(i.version + (SELECT count(*) FROM inspection_forms f JOIN inspection_form_answers a ON a.inspection_form_id = f.id \
-          WHERE f.inspection_id = i.id) + (SELECT count(*) FROM inspection_forms f \
-          JOIN inspection_form_answer_history h ON h.inspection_form_id = f.id WHERE f.inspection_id = i.id))"
+    ($organization:literal) => {
+        concat!(
+            "(i.version + (SELECT count(*) FROM inspection_forms f \
+              JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.organization_id = f.organization_id \
+              WHERE f.inspection_id = i.id AND f.organization_id = ",
+            $organization,
+            ") + (SELECT count(*) FROM inspection_forms f \
+              JOIN inspection_form_answer_history h ON h.inspection_form_id = f.id AND h.organization_id = f.organization_id \
+              WHERE f.inspection_id = i.id AND f.organization_id = ",
+            $organization,
+            "))"
+        )
     };
 }
 
-/// The SQL columns with the rule about the review of a report (`i`) of an organization (`o`), for [`review_of`].
+/// The SQL columns with the rule about the review of a report (`i`) of an organization (`o`, and an expression of its ID), for
+/// [`review_of`].
 macro_rules! review {
-    () => {
-        "o.needs_review, (SELECT t.inspector_id FROM inspection_transitions t \
-          WHERE t.inspection_id = i.id AND t.to_status = 'IN_REVIEW' ORDER BY t.number DESC LIMIT 1) AS reviewed_for, \
-         (SELECT a.written_by FROM inspection_forms f JOIN inspection_form_answers a ON a.inspection_form_id = f.id \
-          WHERE f.inspection_id = i.id AND NOT a.by_device ORDER BY a.written_at DESC LIMIT 1) AS last_author"
+    ($organization:literal) => {
+        concat!(
+            "o.needs_review, (SELECT t.inspector_id FROM inspection_transitions t \
+              WHERE t.inspection_id = i.id AND t.to_status = 'IN_REVIEW' AND t.organization_id = ",
+            $organization,
+            " ORDER BY t.number DESC LIMIT 1) AS reviewed_for, \
+             (SELECT a.written_by FROM inspection_forms f \
+              JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.organization_id = f.organization_id \
+              WHERE f.inspection_id = i.id AND NOT a.by_device AND f.organization_id = ",
+            $organization,
+            " ORDER BY a.written_at DESC LIMIT 1) AS last_author"
+        )
     };
 }
 

@@ -17,19 +17,20 @@ use crate::caller::Inspector;
 use crate::db::listed;
 
 statement! {
-    /// The report `$1` if it is at one of the branches `$2`.
+    /// The report `$1` if it is at one of the branches `$2` of the organization `$3`.
     HEAD = concat!("\
-SELECT i.id, ", version!(), " AS version, i.report_number, i.status, i.branch_id, i.plate, i.snapshot_mileage_km, i.summary,
+SELECT i.id, ", version!("$3"), " AS version, i.report_number, i.status, i.branch_id, i.plate, i.snapshot_mileage_km, i.summary,
        i.recommendation, i.package_name, i.base_price, i.discount_percent, i.discount_name, i.final_price, i.payment_type,
        i.currency, i.overall_score, i.public_slug, i.created_at, i.published_at,
        v.plate AS vehicle_plate, i.snapshot_vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color,
        v.factory_power_hp, d.sha256 AS pdf_sha256, d.object_key AS pdf_key,
-       CASE WHEN i.status = 'PUBLISHED' THEN report_fingerprint(i.id) END AS fingerprint, ", review!(), "
+       CASE WHEN i.status = 'PUBLISHED' THEN report_fingerprint(i.id) END AS fingerprint, ", review!("$3"), "
 FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN vehicles v ON v.id = i.vehicle_id
-LEFT JOIN published_pdfs d ON d.object_key = i.pdf_object_key AND i.status = 'PUBLISHED'
-WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[])");
+LEFT JOIN published_pdfs d
+       ON d.object_key = i.pdf_object_key AND d.organization_id = i.organization_id AND i.status = 'PUBLISHED'
+WHERE i.id = $1 AND i.organization_id = $3 AND i.branch_id = ANY ($2::uuid[])");
 
-    /// A row for each point of each template of the organization of the report `$1`, with its answer if it has one.
+    /// A row for each point of each template of the organization `$2` of the report `$1`, with its answer if it has one.
     FORMS = "\
 SELECT t.code AS template_code, t.name AS template_name, t.is_test_line, f.general_note,
        p.id AS point_id, p.code, p.name, p.unit, p.place,
@@ -42,84 +43,88 @@ SELECT t.code AS template_code, t.name AS template_name, t.is_test_line, f.gener
        h.point_code IS NOT NULL AS has_bounds, h.good_min, h.good_max, h.borderline_min, h.borderline_max
 FROM inspections i
 JOIN form_templates t ON t.organization_id = i.organization_id
-JOIN form_template_points p ON p.template_id = t.id
+JOIN form_template_points p ON p.template_id = t.id AND p.organization_id = t.organization_id
 LEFT JOIN thresholds h ON t.is_test_line AND h.organization_id = i.organization_id AND h.point_code = p.code
-LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
-LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
-LEFT JOIN measurements m ON m.id = a.measurement_id
+LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id AND f.organization_id = i.organization_id
+LEFT JOIN inspection_form_answers a
+       ON a.inspection_form_id = f.id AND a.point_id = p.id AND a.organization_id = f.organization_id
+LEFT JOIN measurements m ON m.id = a.measurement_id AND m.organization_id = a.organization_id
 -- An inspector's answer that a device replaced without being asked.
 LEFT JOIN LATERAL (
     SELECT x.status_code, x.numeric_value, x.written_by, x.written_at FROM inspection_form_answer_history x
-    WHERE x.inspection_form_id = f.id AND x.point_id = p.id AND NOT x.by_device
+    WHERE x.inspection_form_id = f.id AND x.point_id = p.id AND x.organization_id = $2 AND NOT x.by_device
       -- A cleared answer was not replaced by the device.
-      AND x.replaced_at >= (SELECT min(w.settled_at) FROM measurements w WHERE w.inspection_id = i.id AND w.settled_by IS NULL)
+      AND x.replaced_at >= (
+        SELECT min(w.settled_at) FROM measurements w WHERE w.inspection_id = $1 AND w.organization_id = $2 AND w.settled_by IS NULL)
     ORDER BY x.replaced_at DESC, x.ordinal DESC LIMIT 1
 ) AS r ON m.id IS NOT NULL AND m.settled_by IS NULL
-WHERE i.id = $1
+WHERE i.id = $1 AND i.organization_id = $2
 ORDER BY t.position, t.code, p.position, p.code";
 
-    /// The last 20 replaced and removed answers of each point of the report `$1`, the last one first.
+    /// The last 20 replaced and removed answers of each point of the report `$1` of the organization `$2`, the last one first.
     EARLIER = "\
 SELECT e.* FROM (
     SELECT h.point_id, h.status_code, h.status_label, h.severity, h.numeric_value, h.note, h.written_by, h.written_at, h.replaced_at,
            h.ordinal, h.measurement_id AS device_measurement, m.device_serial,
            row_number() OVER (PARTITION BY h.point_id ORDER BY h.replaced_at DESC, h.ordinal DESC) AS place
     FROM inspection_forms f
-    JOIN inspection_form_answer_history h ON h.inspection_form_id = f.id
-    LEFT JOIN measurements m ON m.id = h.measurement_id
-    WHERE f.inspection_id = $1) AS e
+    JOIN inspection_form_answer_history h ON h.inspection_form_id = f.id AND h.organization_id = f.organization_id
+    LEFT JOIN measurements m ON m.id = h.measurement_id AND m.organization_id = h.organization_id
+    WHERE f.inspection_id = $1 AND f.organization_id = $2) AS e
 WHERE e.place <= 20 ORDER BY e.point_id, e.place";
 
-    /// The kinds of photos of each template of the organization of the report `$1`.
-    PHOTO_KINDS = "\
-SELECT t.photo_kinds FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
-WHERE i.id = $1 ORDER BY t.position, t.code";
+    /// The kinds of photos of each template of the organization `$1`.
+    PHOTO_KINDS = "SELECT photo_kinds FROM form_templates WHERE organization_id = $1 ORDER BY position, code";
 
-    /// The photos of the report `$1`, in order.
+    /// The photos of the report `$1` of the organization `$2`, in order.
     PHOTOS = "\
 SELECT id, kind, point_code, caption, object_key, coalesce(thumb_object_key, object_key) AS thumb_object_key,
        show_in_report AND kind NOT IN ('REGISTRATION', 'OTOSICIL_PDF') AS is_shown
-FROM photos WHERE inspection_id = $1 ORDER BY position, id";
+FROM photos WHERE inspection_id = $1 AND organization_id = $2 ORDER BY position, id";
 
-    /// The published PDFs of the report `$1`, the oldest first.
-    PDFS = "SELECT sha256, published_at FROM published_pdfs WHERE inspection_id = $1 ORDER BY published_at, object_key";
+    /// The published PDFs of the report `$1` of the organization `$2`, the oldest first.
+    PDFS = "\
+SELECT sha256, published_at FROM published_pdfs WHERE inspection_id = $1 AND organization_id = $2
+ORDER BY published_at, object_key";
 
-    /// The last 20 measurements that were applied to the report `$1`, or discarded for its plate at its branch since it was opened.
+    /// The last 20 measurements that were applied to the report `$1` of the organization `$2`, or discarded for its plate at its
+    /// branch since it was opened.
     SETTLED = "\
-SELECT s.* FROM inspections i CROSS JOIN LATERAL (
-    SELECT m.id, m.device_serial, m.measured_at, m.settled_at, m.settled_by, true AS is_applied
-    FROM measurements m WHERE m.inspection_id = i.id AND m.status = 'APPLIED'
-    UNION ALL
-    SELECT m.id, m.device_serial, m.measured_at, m.settled_at, m.settled_by, false
-    FROM measurements m
-    WHERE m.branch_id = i.branch_id AND m.plate = i.plate AND m.status = 'DISCARDED' AND m.settled_at >= i.created_at
-) AS s
-WHERE i.id = $1 ORDER BY s.settled_at DESC, s.id LIMIT 20";
+SELECT m.id, m.device_serial, m.measured_at, m.settled_at, m.settled_by, true AS is_applied
+FROM measurements m WHERE m.inspection_id = $1 AND m.organization_id = $2 AND m.status = 'APPLIED'
+UNION ALL
+SELECT m.id, m.device_serial, m.measured_at, m.settled_at, m.settled_by, false
+FROM inspections i
+JOIN measurements m ON m.branch_id = i.branch_id AND m.organization_id = i.organization_id AND m.plate = i.plate
+    AND m.status = 'DISCARDED' AND m.settled_at >= i.created_at
+WHERE i.id = $1 AND i.organization_id = $2
+ORDER BY settled_at DESC, id LIMIT 20";
 
-    /// The transitions of the report `$1`, the oldest first.
+    /// The transitions of the report `$1` of the organization `$2`, the oldest first.
     TRANSITIONS = "\
-SELECT from_status, to_status, inspector_name, reason, occurred_at FROM inspection_transitions WHERE inspection_id = $1 ORDER BY number";
+SELECT from_status, to_status, inspector_name, reason, occurred_at FROM inspection_transitions
+WHERE inspection_id = $1 AND organization_id = $2 ORDER BY number";
 
-    /// The corrections of the plate of the report `$1`, the oldest first.
+    /// The corrections of the plate of the report `$1` of the organization `$2`, the oldest first.
     PLATE_CORRECTIONS = "\
-SELECT old_plate, new_plate, inspector_name, corrected_at FROM plate_corrections WHERE inspection_id = $1 ORDER BY number";
+SELECT old_plate, new_plate, inspector_name, corrected_at FROM plate_corrections
+WHERE inspection_id = $1 AND organization_id = $2 ORDER BY number";
 
-    /// The limits of sums and differences for the report `$1`: those that applied when the last value of its test line was written,
-    /// and the current ones. A code without good bounds has no limits.
+    /// The limits of sums and differences for the report `$1` of the organization `$2`: those that applied when the last value of
+    /// its test line was written, and the current ones. A code without good bounds has no limits.
     AXLE_LIMITS = "\
 SELECT v.is_current, h.point_code, h.good_min, h.good_max, h.borderline_min, h.borderline_max
-FROM inspections i
-CROSS JOIN (VALUES (false), (true)) AS v (is_current)
+FROM (VALUES (false), (true)) AS v (is_current)
 CROSS JOIN LATERAL (
     SELECT DISTINCT ON (x.point_code) x.* FROM threshold_versions x
-    WHERE x.organization_id = i.organization_id AND (x.point_code LIKE '%\\_SUM' OR x.point_code LIKE '%\\_DIFFERENCE')
+    WHERE x.organization_id = $2 AND (x.point_code LIKE '%\\_SUM' OR x.point_code LIKE '%\\_DIFFERENCE')
       AND (v.is_current OR x.valid_from <= (
         SELECT max(a.written_at) FROM inspection_forms f
-        JOIN form_templates t ON t.id = f.template_id AND t.is_test_line
-        JOIN inspection_form_answers a ON a.inspection_form_id = f.id
-        WHERE f.inspection_id = i.id))
+        JOIN form_templates t ON t.id = f.template_id AND t.organization_id = f.organization_id AND t.is_test_line
+        JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.organization_id = f.organization_id
+        WHERE f.inspection_id = $1 AND f.organization_id = $2))
     ORDER BY x.point_code, x.valid_from DESC) AS h
-WHERE i.id = $1 AND (h.good_min IS NOT NULL OR h.good_max IS NOT NULL)";
+WHERE h.good_min IS NOT NULL OR h.good_max IS NOT NULL";
 }
 
 /// Returns the report, if it is at one of the inspector's branches.
@@ -129,14 +134,15 @@ WHERE i.id = $1 AND (h.good_min IS NOT NULL OR h.good_max IS NOT NULL)";
 /// # Errors
 /// The database failed.
 pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Result<Option<Report>, DbError> {
-    let Some(head) = client.query_opt(HEAD, &[&id, &inspector.branch_ids()]).await? else {
+    let (branches, organization) = (inspector.branch_ids(), inspector.organization_id());
+    let Some(head) = client.query_opt(HEAD, &[&id, &branches, &organization]).await? else {
         return Ok(None);
     };
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&id];
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&id, &organization];
     let (forms, earlier, kinds, photos, transitions, corrections, pdfs, settled, limits) = futures::join!(
         client.query(FORMS, &parameters),
         client.query(EARLIER, &parameters),
-        client.query(PHOTO_KINDS, &parameters),
+        client.query(PHOTO_KINDS, &parameters[1..]),
         client.query(PHOTOS, &parameters),
         client.query(TRANSITIONS, &parameters),
         client.query(PLATE_CORRECTIONS, &parameters),

@@ -40,6 +40,7 @@ pub async fn handle(
         check_editable(report)?;
         let applied = measurements::apply(
             transaction,
+            inspector.organization_id(),
             measurement,
             report.id,
             inspector.name(),

@@ -23,13 +23,14 @@ pub async fn handle(
 ) -> Result<UndoMeasurementResponse, ApiError> {
     let measurement = path.measurement_id;
     let client = context.db(caller).await?;
-    let found = waiting::find(&client, caller.inspector()?, measurement).await?;
+    let inspector = caller.inspector()?;
+    let found = waiting::find(&client, inspector, measurement).await?;
     let found = found.ok_or_else(|| ApiError::new(ErrorCode::NotFound, "no such measurement at your branches"))?;
     let is_undone = match found {
         Found {
             status: Status::Discarded,
             ..
-        } => waiting::undo_discard(&client, measurement).await?,
+        } => waiting::undo_discard(&client, inspector, measurement).await?,
         Found {
             status: Status::Applied,
             report: Some(report),

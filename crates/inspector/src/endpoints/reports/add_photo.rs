@@ -50,7 +50,9 @@ pub async fn handle(
         format!("photos/{}/{id}-s.jpg", path.id),
     ];
     // The time for decoding and storing does not count against the deadline for the database.
-    photos::record_orphans(&context.db(&caller.with_new_deadline()).await?, path.id, &keys).await?;
+    let client = context.db(&caller.with_new_deadline()).await?;
+    photos::record_orphans(&client, caller.inspector()?, path.id, &keys).await?;
+    drop(client);
     let size_bytes = i64::try_from(full.len()).unwrap_or(i64::MAX);
     let storage = &context.service().storage;
     let stored = futures::join!(

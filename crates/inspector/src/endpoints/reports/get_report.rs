@@ -48,7 +48,7 @@ pub(in crate::endpoints) async fn read(
     // Shown in all other statuses, even if the report cannot be edited, so that an inspector can discard them.
     let waiting = match report.status {
         Status::Archived | Status::Cancelled | Status::Discarded => Vec::new(),
-        _ => measurements::pending(client, id, plausible::documented).await?,
+        _ => measurements::pending(client, inspector.organization_id(), id, plausible::documented).await?,
     };
     let today = report::numbers(&report);
     let waiting = waiting
