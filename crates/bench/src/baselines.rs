@@ -88,8 +88,8 @@ pub const ALL: [Baseline; 8] = [
             LOCK_SKIPPING,
             ("measurements::report", "READ"),
             ("measurements::apply", "RECORD_APPLIED"),
-            ("measurements::report", "KEEP_ANSWERS"),
-            ("measurements::report", "WRITE_ANSWERS"),
+            ("measurements::answers", "KEEP_ANSWERS"),
+            ("measurements::answers", "WRITE_ANSWERS"),
         ],
         kind: Kind::Apply,
     },
@@ -279,8 +279,9 @@ fn arguments_to_apply(name: &str) -> Vec<String> {
         ]
         .concat(),
         "KEEP_ANSWERS" => vec![
+            one(REPORT),
+            one(":template::uuid"),
             for_each_point(REPORT),
-            for_each_point(":template::uuid"),
             ":points".to_owned(),
             "now()".to_owned(),
             ORGANIZATION.to_owned(),

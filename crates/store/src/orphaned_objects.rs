@@ -27,7 +27,7 @@ JOIN photos p ON p.inspection_id = u.inspection_id AND p.organization_id = u.org
     AND u.object_key IN (p.object_key, p.thumb_object_key)";
 
     /// Removes the records of objects that are referenced again.
-    SPARE = "DELETE FROM orphaned_objects WHERE object_key = ANY ($1::text[])";
+    REMOVE = "DELETE FROM orphaned_objects WHERE object_key = ANY ($1::text[])";
 
     /// Begins the deletion of objects.
     CONDEMN = "\
@@ -54,7 +54,7 @@ pub async fn claim(client: &Connection) -> Result<Vec<String>, DbError> {
     let transaction = client.transaction();
     let prepare = async |statement| transaction.prepare(statement).await;
     let (lock, referenced) = (prepare(LOCK_DUE).await?, prepare(REFERENCED).await?);
-    let (spare, condemn) = (prepare(SPARE).await?, prepare(CONDEMN).await?);
+    let (remove, condemn) = (prepare(REMOVE).await?, prepare(CONDEMN).await?);
     let (mut keys, mut reports, mut owners) = (Vec::<String>::new(), Vec::<Uuid>::new(), Vec::<Uuid>::new());
     for row in transaction.query(&lock, &[]).await? {
         keys.push(row.try_get(0)?);
@@ -65,18 +65,18 @@ pub async fn claim(client: &Connection) -> Result<Vec<String>, DbError> {
         transaction.rollback().await?;
         return Ok(keys);
     }
-    let mut spared: Vec<String> = Vec::new();
+    let mut referenced_keys: Vec<String> = Vec::new();
     for row in transaction.query(&referenced, &[&keys, &reports, &owners]).await? {
-        spared.push(row.try_get(0)?);
+        referenced_keys.push(row.try_get(0)?);
     }
-    keys.retain(|key| !spared.contains(key));
-    let (of_spared, of_condemned): (&Parameters<'_>, &Parameters<'_>) = (&[&spared], &[&keys]);
-    let (without_spared, condemned, committed) = futures::join!(
-        transaction.execute(&spare, of_spared),
+    keys.retain(|key| !referenced_keys.contains(key));
+    let (of_referenced, of_condemned): (&Parameters<'_>, &Parameters<'_>) = (&[&referenced_keys], &[&keys]);
+    let (removed, condemned, committed) = futures::join!(
+        transaction.execute(&remove, of_referenced),
         transaction.execute(&condemn, of_condemned),
         transaction.commit()
     );
-    without_spared.and(condemned)?;
+    removed.and(condemned)?;
     committed?;
     Ok(keys)
 }

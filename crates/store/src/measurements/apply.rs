@@ -9,8 +9,8 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::record::{PackageColumns, Target};
-use super::report::{self, Locked, Report, Statements};
-use super::{Applied, Package, Point, array_text, unexpected};
+use super::report::{Locked, Report, Statements, organization_of_all};
+use super::{Applied, Package, Point, answers, array_text, unexpected};
 use crate::DbError;
 use crate::connection::Connection;
 use crate::statement;
@@ -115,6 +115,7 @@ pub async fn record_applied(
 ) -> Result<Vec<ReportOutcome>, DbError> {
     let transaction = client.transaction().lock_timeout(lock.timeout());
     let statements = Statements::prepare(&transaction, documented).await?;
+    let answers = answers::Statements::prepare(&transaction).await?;
     let record = transaction.prepare(RECORD_APPLIED).await?;
     let locked = match locked(&statements, &transaction, lock, reports).await {
         Ok(locked) => locked,
@@ -139,7 +140,7 @@ pub async fn record_applied(
         return Ok(outcomes);
     }
     let columns = PackageColumns::of(&recording.packages);
-    let organization_id = report::organization_of_all(&recording.reports);
+    let organization_id = organization_of_all(&recording.reports);
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 13] = [
         &recording.inspection_ids,
         &columns.ids,
@@ -158,7 +159,7 @@ pub async fn record_applied(
     // Pipelined: the statements are sent together and executed in this order.
     let (recorded, written, committed) = futures::join!(
         transaction.execute(&record, &parameters),
-        statements.write_answers(&transaction, &recording.reports),
+        answers.write(&transaction, &recording.reports),
         transaction.commit(),
     );
     let recorded = recorded?;
@@ -274,9 +275,8 @@ pub async fn apply(
     };
     let decided = report.test_line.apply(measurement_id, times, &points);
     settle(transaction, &target, measurement_id, by, &decided.points).await?;
-    statements
-        .write_answers(transaction, std::slice::from_ref(&report))
-        .await?;
+    let answers = answers::Statements::prepare(transaction).await?;
+    answers.write(transaction, std::slice::from_ref(&report)).await?;
     Ok(Some(decided.applied))
 }
 

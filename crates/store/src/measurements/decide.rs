@@ -37,8 +37,6 @@ pub(super) struct TestLinePoint {
     pub narrowed: NarrowedRange,
     /// The time of the report's current device value; `None` if there is none.
     pub present: Option<ValueTimes>,
-    /// Whether the report had an answer when it was read.
-    pub has_answer: bool,
     /// The value that was written since the form was read.
     pub answer: Option<DeviceValue>,
 }
@@ -110,12 +108,6 @@ impl TestLine {
     /// Returns the values that were written, one per point.
     pub fn answers(&self) -> impl Iterator<Item = &DeviceValue> {
         self.points.values().filter_map(|point| point.answer.as_ref())
-    }
-
-    /// Returns the points whose answers are replaced by the values that were written.
-    pub fn replaced_points(&self) -> impl Iterator<Item = Uuid> {
-        let is_replaced = |point: &&TestLinePoint| point.has_answer && point.answer.is_some();
-        self.points.values().filter(is_replaced).map(|point| point.id)
     }
 
     fn write(&mut self, code: &str, times: ValueTimes, answer: DeviceValue) {

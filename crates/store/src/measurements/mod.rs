@@ -4,6 +4,7 @@
 //! writer of its answers acquires first. Nothing uncommitted is held while waiting for a lock: [`record`] is one statement, and
 //! [`record_applied`] locks the reports before it writes anything, and skips locked ones.
 
+mod answers;
 mod apply;
 mod decide;
 mod pending;

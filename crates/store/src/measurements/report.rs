@@ -1,19 +1,16 @@
-//! Locking of reports, and reading and writing of their test-line forms.
+//! Locking of reports, and reading of their test-line forms.
 
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::newer::ValueTimes;
 use partner_api_domain::plausible::{DocumentedRanges, NarrowedRange};
-use partner_api_domain::threshold::PointStatus;
-use rust_decimal::Decimal;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::decide::{DeviceValue, TestLine, TestLinePoint};
+use super::decide::{TestLine, TestLinePoint};
 use super::{Target, unexpected};
-use crate::connection::Parameters;
 use crate::statement;
 use crate::statement::Prepared;
 use crate::transaction::Transaction;
@@ -66,14 +63,14 @@ ORDER BY t.place";
 
 statement! {
     /// The points of the test-line forms of reports (`$1`; `$2` is the organization of all), each with the organization's thresholds
-    /// and ranges, whether it has an answer, the time of its current device value, and the time of reading.
+    /// and ranges, the time of its current device value, and the time of reading.
     ///
     /// The time is read from the measurement of the answer and stored nowhere else, so it disappears when an inspector
     /// overwrites the value.
     pub READ = "\
 SELECT i.id AS inspection_id, t.id AS template_id, f.id AS form_id, p.id AS point_id, p.code, h.point_code IS NOT NULL AS has_bounds,
-       h.good_min, h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum, a.point_id IS NOT NULL AS has_answer,
-       m.measured_at, m.received_at, clock_timestamp() AS read_at
+       h.good_min, h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum, m.measured_at, m.received_at,
+       clock_timestamp() AS read_at
 FROM inspections i
 JOIN form_templates t ON t.organization_id = i.organization_id AND t.is_test_line
 JOIN form_template_points p ON p.template_id = t.id AND p.organization_id = t.organization_id
@@ -85,81 +82,12 @@ LEFT JOIN measurements m ON m.id = a.measurement_id AND m.organization_id = a.or
 WHERE i.id = ANY ($1::uuid[]) AND ($2::uuid IS NULL OR i.organization_id = $2)";
 }
 
-statement! {
-    /// Adds forms to reports: `$1`–`$3` are report, template and ID of the form, `$4` is the organization of all. A form that was added
-    /// concurrently remains.
-    pub ADD_FORMS = "\
-INSERT INTO inspection_forms (id, organization_id, inspection_id, template_id)
-SELECT r.new_id, i.organization_id, i.id, r.template_id
-FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS r (inspection_id, template_id, new_id)
-JOIN inspections i ON i.id = r.inspection_id
-WHERE $4::uuid IS NULL OR i.organization_id = $4
-ORDER BY i.id
-ON CONFLICT (inspection_id, template_id, organization_id) DO NOTHING";
-
-    /// Copies the answers that will be replaced into the history: `$1`–`$3` are report, template and point, `$4` is a time since the
-    /// reports were locked, and `$5` is the organization of all.
-    ///
-    /// The caller has locked the reports, so that answers do not change between the copy and the write. The time is a parameter because
-    /// the start of the transaction may be earlier than another one that locked the report before.
-    pub KEEP_ANSWERS = "\
-INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
-                                            numeric_value, note, by_device, measurement_id, written_by, written_at,
-                                            replaced_at)
-SELECT o.inspection_form_id, o.point_id, o.organization_id, o.status_code, o.status_label, o.severity, o.numeric_value, o.note,
-       o.by_device, o.measurement_id, o.written_by, o.written_at, greatest($4::timestamptz, now())
-FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS a (inspection_id, template_id, point_id)
-JOIN inspection_forms f ON f.inspection_id = a.inspection_id AND f.template_id = a.template_id
-JOIN inspection_form_answers o ON o.inspection_form_id = f.id AND o.point_id = a.point_id AND o.organization_id = f.organization_id
-WHERE $5::uuid IS NULL OR f.organization_id = $5";
-
-    /// Writes device values into the forms of reports. An inspector's note on a point remains with the new value.
-    ///
-    /// `$1` and `$2` are the reports and the templates of their forms. `$3`–`$9` are the answers: report, point, status code, label,
-    /// severity, value, measurement. `$10` is the organization of all reports.
-    pub WRITE_ANSWERS = "\
-INSERT INTO inspection_form_answers (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
-                                     numeric_value, by_device, measurement_id, written_at)
-SELECT f.id, a.point_id, f.organization_id, a.status_code, a.status_label, a.severity, a.numeric_value, true, a.measurement_id, now()
-FROM unnest($1::uuid[], $2::uuid[]) AS r (inspection_id, template_id)
-JOIN inspection_forms f ON f.inspection_id = r.inspection_id AND f.template_id = r.template_id
-JOIN unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::uuid[])
-     AS a (inspection_id, point_id, status_code, status_label, severity, numeric_value, measurement_id)
-     ON a.inspection_id = r.inspection_id
-WHERE $10::uuid IS NULL OR f.organization_id = $10
-ON CONFLICT (inspection_form_id, point_id, organization_id) DO UPDATE
-SET status_code = excluded.status_code, status_label = excluded.status_label, severity = excluded.severity,
-    numeric_value = excluded.numeric_value, by_device = excluded.by_device, measurement_id = excluded.measurement_id,
-    written_by = excluded.written_by, written_at = excluded.written_at";
-
-    /// Adds to the history the values of a batch that were replaced before they were written, with the parameters of [`WRITE_ANSWERS`]
-    /// and those of [`KEEP_ANSWERS`] after them. The last values of their points are written already, with the points' notes.
-    pub KEEP_REPLACED = "\
-INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
-                                            numeric_value, note, by_device, measurement_id, written_at, replaced_at,
-                                            ordinal)
-SELECT f.id, a.point_id, f.organization_id, a.status_code, a.status_label, a.severity, a.numeric_value, last.note, true,
-       a.measurement_id, now(), greatest($10::timestamptz, now()), a.place::integer
-FROM unnest($1::uuid[], $2::uuid[]) AS r (inspection_id, template_id)
-JOIN inspection_forms f ON f.inspection_id = r.inspection_id AND f.template_id = r.template_id
-JOIN unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::uuid[]) WITH ORDINALITY
-     AS a (inspection_id, point_id, status_code, status_label, severity, numeric_value, measurement_id, place)
-     ON a.inspection_id = r.inspection_id
-JOIN inspection_form_answers last
-     ON last.inspection_form_id = f.id AND last.point_id = a.point_id AND last.organization_id = f.organization_id
-WHERE $11::uuid IS NULL OR f.organization_id = $11";
-}
-
-/// The statements that lock, read and write reports. They are prepared together, so that they can be pipelined.
+/// The statements that lock and read reports. They are prepared together, so that they can be pipelined.
 pub(super) struct Statements {
     documented: DocumentedRanges,
     lock: Prepared,
     lock_skipping: Prepared,
     read: Prepared,
-    add_forms: Prepared,
-    keep_answers: Prepared,
-    write_answers: Prepared,
-    keep_replaced: Prepared,
 }
 
 impl Statements {
@@ -169,10 +97,6 @@ impl Statements {
             lock: transaction.prepare(LOCK).await?,
             lock_skipping: transaction.prepare(LOCK_SKIPPING).await?,
             read: transaction.prepare(READ).await?,
-            add_forms: transaction.prepare(ADD_FORMS).await?,
-            keep_answers: transaction.prepare(KEEP_ANSWERS).await?,
-            write_answers: transaction.prepare(WRITE_ANSWERS).await?,
-            keep_replaced: transaction.prepare(KEEP_REPLACED).await?,
         })
     }
 
@@ -244,58 +168,6 @@ impl Statements {
             .collect()
     }
 
-    /// Writes the new values of the forms, and copies the answers that they replace into the history. A form is created if its report
-    /// does not have one. The statements are sent together.
-    pub async fn write_answers(&self, transaction: &Transaction<'_>, reports: &[Report]) -> Result<(), DbError> {
-        let (mut ids, mut templates) = (Vec::new(), Vec::new());
-        let (mut added, mut kept) = (PartColumns::default(), PartColumns::default());
-        let (mut answers, mut replaced) = (AnswerColumns::default(), AnswerColumns::default());
-        for report in reports {
-            // Without a form there are no points that could have been written.
-            let Some((template_id, form_id)) = report.form else {
-                continue;
-            };
-            if report.test_line.answers().next().is_none() {
-                continue;
-            }
-            ids.push(report.inspection_id);
-            templates.push(template_id);
-            if form_id.is_none() {
-                added.push(report.inspection_id, template_id, Uuid::now_v7());
-            }
-            for point_id in report.test_line.replaced_points() {
-                kept.push(report.inspection_id, template_id, point_id);
-            }
-            answers.extend(report.inspection_id, report.test_line.answers());
-            replaced.extend(report.inspection_id, report.test_line.replaced.iter());
-        }
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let organization_id = organization_of_all(reports);
-        let read_at = reports.iter().map(|report| report.read_at).max();
-        let (organization, time): (&(dyn ToSql + Sync), &(dyn ToSql + Sync)) = (&organization_id, &read_at);
-        let of_reports: [&(dyn ToSql + Sync); 2] = [&ids, &templates];
-        let of_added = [&added.parameters()[..], &[organization]].concat();
-        let of_kept = [&kept.parameters()[..], &[time, organization]].concat();
-        let of_answers = [&of_reports[..], &answers.parameters(), &[organization]].concat();
-        let of_replaced = [&of_reports[..], &replaced.parameters(), &[time, organization]].concat();
-        let execute = async |statement: &Prepared, parameters: &Parameters<'_>, is_needed: bool| {
-            if is_needed {
-                transaction.execute(statement, parameters).await?;
-            }
-            Ok::<_, DbError>(())
-        };
-        // In the order in which they depend on each other.
-        let (added, kept, written, replaced) = futures::join!(
-            execute(&self.add_forms, &of_added, !added.ids.is_empty()),
-            execute(&self.keep_answers, &of_kept, !kept.ids.is_empty()),
-            execute(&self.write_answers, &of_answers, true),
-            execute(&self.keep_replaced, &of_replaced, !replaced.inspection_ids.is_empty()),
-        );
-        added.and(kept).and(written).and(replaced)
-    }
-
     /// Builds a report from the row of its lock and the rows of its points.
     fn report(&self, target: &Target, locked: &Row, points: &[Row]) -> Result<Report, DbError> {
         let now = locked.try_get("now")?;
@@ -329,14 +201,14 @@ pub(super) enum Locked {
 
 /// A report that the transaction has locked.
 pub(super) struct Report {
-    inspection_id: Uuid,
-    organization_id: Uuid,
+    pub inspection_id: Uuid,
+    pub organization_id: Uuid,
     /// The start of the transaction by the database's clock, which is the arrival time of the packages that it records.
     pub now: DateTime<Utc>,
     /// When it was read, after it was locked, by the same clock.
-    read_at: DateTime<Utc>,
+    pub read_at: DateTime<Utc>,
     /// The organization's test-line template and the report's form of it, if there is one; `None` without a template.
-    form: Option<(Uuid, Option<Uuid>)>,
+    pub form: Option<(Uuid, Option<Uuid>)>,
     pub test_line: TestLine,
 }
 
@@ -385,65 +257,6 @@ fn point(row: &Row) -> Result<TestLinePoint, DbError> {
             maximum: row.try_get("maximum")?,
         },
         present,
-        has_answer: row.try_get("has_answer")?,
         answer: None,
     })
-}
-
-/// Parts of reports: forms of a template, or points of its form.
-#[derive(Default)]
-struct PartColumns {
-    inspection_ids: Vec<Uuid>,
-    template_ids: Vec<Uuid>,
-    ids: Vec<Uuid>,
-}
-
-impl PartColumns {
-    fn push(&mut self, inspection_id: Uuid, template_id: Uuid, id: Uuid) {
-        self.inspection_ids.push(inspection_id);
-        self.template_ids.push(template_id);
-        self.ids.push(id);
-    }
-
-    fn parameters(&self) -> [&(dyn ToSql + Sync); 3] {
-        [&self.inspection_ids, &self.template_ids, &self.ids]
-    }
-}
-
-#[derive(Default)]
-struct AnswerColumns {
-    inspection_ids: Vec<Uuid>,
-    point_ids: Vec<Uuid>,
-    status_codes: Vec<&'static str>,
-    labels: Vec<&'static str>,
-    severities: Vec<&'static str>,
-    values: Vec<Decimal>,
-    measurement_ids: Vec<Uuid>,
-}
-
-impl AnswerColumns {
-    fn extend<'a>(&mut self, inspection_id: Uuid, answers: impl Iterator<Item = &'a DeviceValue>) {
-        for answer in answers {
-            let status: PointStatus = answer.status;
-            self.inspection_ids.push(inspection_id);
-            self.point_ids.push(answer.point_id);
-            self.status_codes.push(status.code());
-            self.labels.push(status.label());
-            self.severities.push(status.severity());
-            self.values.push(answer.value);
-            self.measurement_ids.push(answer.measurement_id);
-        }
-    }
-
-    fn parameters(&self) -> [&(dyn ToSql + Sync); 7] {
-        [
-            &self.inspection_ids,
-            &self.point_ids,
-            &self.status_codes,
-            &self.labels,
-            &self.severities,
-            &self.values,
-            &self.measurement_ids,
-        ]
-    }
 }

@@ -6,6 +6,8 @@
 //!
 //! The SHA-256 of each published PDF is stored as long as its report (REP-19).
 
+mod switch;
+
 use std::time::Duration;
 
 use partner_api_domain::pdf_key;
@@ -15,6 +17,8 @@ use super::connection::{Connection, Parameters};
 use super::{DbError, inspections};
 use crate::statement;
 use crate::transaction::Transaction;
+
+pub use self::switch::switch;
 
 statement! {
     /// Enqueues a report for rendering.
@@ -70,36 +74,6 @@ WHERE i.id = $1::uuid AND i.organization_id = $2::uuid AND i.status = 'PUBLISHED
 INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
 SELECT $1::text, i.id, i.organization_id, now() + interval '1 day' FROM inspections i
 WHERE i.id = $2::uuid AND i.organization_id = $3::uuid";
-
-    /// Locks a report and returns the key of its stored PDF, unless the report has none or is locked.
-    LOCK_REPORT = "\
-SELECT pdf_object_key FROM inspections
-WHERE id = $1::uuid AND organization_id = $2::uuid AND status = 'PUBLISHED' AND public_slug IS NOT NULL
-FOR NO KEY UPDATE SKIP LOCKED";
-
-    /// Locks the record of an uploaded object, unless it is about to be deleted.
-    LOCK_OBJECT = "\
-SELECT object_key FROM orphaned_objects WHERE object_key = $1::text AND NOT is_condemned FOR UPDATE SKIP LOCKED";
-
-    /// The fingerprint of a report's current data.
-    FINGERPRINT = "SELECT report_fingerprint(id) FROM inspections WHERE id = $1::uuid AND organization_id = $2::uuid";
-
-    /// Makes a report reference an object.
-    REFERENCE = "UPDATE inspections SET pdf_object_key = $3::text WHERE id = $1::uuid AND organization_id = $2::uuid";
-
-    /// Removes the record of an object that a report references now.
-    REFERENCED = "DELETE FROM orphaned_objects WHERE object_key = $1::text";
-
-    /// Marks the previous object of a report as orphaned. It is deleted after an hour, so that downloads can finish.
-    REPLACED = "\
-INSERT INTO orphaned_objects (object_key, inspection_id, organization_id, delete_at)
-VALUES ($3::text, $1::uuid, $2::uuid, now() + interval '1 hour')
-ON CONFLICT (object_key) DO NOTHING";
-
-    /// Records the SHA-256 of a PDF.
-    PUBLISH = "\
-INSERT INTO published_pdfs (object_key, inspection_id, organization_id, sha256, size_bytes)
-VALUES ($3::text, $1::uuid, $2::uuid, $4::bytea, $5::bigint)";
 
     /// Ends a claim and removes the report from the queue.
     DONE = "DELETE FROM report_renderings WHERE inspection_id = $1::uuid AND organization_id = $2::uuid AND claim = $3::uuid";
@@ -342,73 +316,6 @@ pub async fn record(client: &Connection, claim: &Claim, key: &str) -> Result<(),
         .execute(RECORD, &[&key, &claim.report, &claim.organization])
         .await?;
     Ok(())
-}
-
-/// Makes the report reference the uploaded object, marks the previous object as orphaned, records the SHA-256, ends the claim, and
-/// returns true. The previous object is not deleted if its key is outside of the report's folder.
-///
-/// Returns false and changes nothing if
-/// - another claim has replaced this one,
-/// - the report's data has changed since it was rendered, or
-/// - the report is locked.
-///
-/// # Errors
-/// If the query fails. The outcome may then be unknown.
-pub async fn switch(client: &Connection, claim: &Claim, pdf: &StoredPdf, fingerprint: &str) -> Result<bool, DbError> {
-    let transaction = client.transaction();
-    let prepare = async |statement| transaction.prepare(statement).await;
-    let (lock_report, lock_object) = (prepare(LOCK_REPORT).await?, prepare(LOCK_OBJECT).await?);
-    let (current, done, reference) = (
-        prepare(FINGERPRINT).await?,
-        prepare(DONE).await?,
-        prepare(REFERENCE).await?,
-    );
-    let (referenced, replaced, publish) = (
-        prepare(REFERENCED).await?,
-        prepare(REPLACED).await?,
-        prepare(PUBLISH).await?,
-    );
-    let object: &Parameters<'_> = &[&pdf.object_key];
-    let of_report: &Parameters<'_> = &[&claim.report, &claim.organization, &claim.token];
-    let (report, object_is_kept, current) = futures::join!(
-        transaction.query_opt(&lock_report, &of_report[..2]),
-        transaction.query_opt(&lock_object, object),
-        transaction.query_opt(&current, &of_report[..2]),
-    );
-    let (Some(report), Some(_), Some(current)) = (report?, object_is_kept?, current?) else {
-        transaction.rollback().await?;
-        return Ok(false);
-    };
-    if current.try_get::<_, String>(0)? != fingerprint || transaction.execute(&done, of_report).await? == 0 {
-        transaction.rollback().await?;
-        return Ok(false);
-    }
-    let previous: Option<String> = report.try_get(0)?;
-    let previous = previous.filter(|key| key.starts_with(&pdf_key::folder(claim.report)));
-    let is_replaced = previous.is_some();
-    let of_previous: &Parameters<'_> = &[&claim.report, &claim.organization, &previous];
-    let of_pdf: &Parameters<'_> = &[
-        &claim.report,
-        &claim.organization,
-        &pdf.object_key,
-        &pdf.sha256,
-        &pdf.size_bytes,
-    ];
-    let (reference, referenced, replaced, published, committed) = futures::join!(
-        transaction.execute(&reference, &of_pdf[..3]),
-        transaction.execute(&referenced, object),
-        async {
-            match is_replaced {
-                true => transaction.execute(&replaced, of_previous).await,
-                false => Ok(0),
-            }
-        },
-        transaction.execute(&publish, of_pdf),
-        transaction.commit(),
-    );
-    reference.and(referenced).and(replaced).and(published)?;
-    committed?;
-    Ok(true)
 }
 
 /// Ends the claim, because there is nothing to render.
