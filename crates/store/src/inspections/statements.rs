@@ -10,6 +10,9 @@
 //! - `merge`: the newest rows of a few granted organizations and branches, merged.
 //! - `many`: for many grants. Reads the newest row of each organization and branch first; only those with the newest of
 //!   these rows can have rows on the page.
+//! - `by_organization`: for many granted branches, before `many`. Reads a few of the newest rows of each organization, and keeps
+//!   those of the granted branches. If they fill the page, it is complete. If they do not, because the branches have had few of
+//!   the recent reports, `many` reads the page.
 //! - `branch`: one branch, if the filter has one. The statement checks once in `branches` that the branch is granted.
 //! - `window`, `branch_window`: a range of `published_at` with few reports (the incremental sync), read from the index by
 //!   `published_at`. A scan in the order of the list would pass all older reports to find them.
@@ -26,7 +29,8 @@
 //! - `$8`: the maximum number of rows
 //! - `$9`: the branch, in `branch` and `branch_window`
 //!
-//! `whole` has neither branches nor a range: its `$1` to `$5` are `$1`, `$3`, `$4`, `$5` and `$8` of this list.
+//! `whole` has neither branches nor a range: its `$1` to `$5` are `$1`, `$3`, `$4`, `$5` and `$8` of this list. In `by_organization`,
+//! `$7` is all organizations with a grant, and `$9` the maximum number of rows read from each of them.
 //!
 //! A page has at most 100 rows, plus one that shows whether there is a next page. The constant `LIMIT 101` gives this number to the
 //! planner, which does not have the values of parameters in a generic plan.
@@ -36,7 +40,7 @@ use crate::statement::Statement;
 
 /// The newest rows of one organization or branch in the order of the list. `$of` is the condition that selects them.
 macro_rules! newest {
-    ($of:literal, $status:literal, $limit:literal) => {
+    ($of:expr, $status:literal, $limit:literal) => {
         concat!(
             "SELECT i.id, i.created_at FROM inspections i WHERE ",
             $of,
@@ -155,13 +159,38 @@ macro_rules! many {
     };
 }
 
-macro_rules! branch {
+/// The newest rows of each organization, and of these the rows of granted organizations and branches. If only some of an organization's
+/// rows were read, its other rows may come after the oldest of them, so only rows before that one are certain.
+macro_rules! by_organization {
     ($status:literal) => {
         page!(concat!(
-            "SELECT n.id, n.created_at FROM branches b CROSS JOIN LATERAL (",
-            newest!("i.branch_id = b.id", $status, "$8::bigint"),
-            ") n WHERE b.id = $9::uuid AND (b.organization_id = ANY ($1::uuid[]) OR b.id = ANY ($2::uuid[]))"
+            "WITH newest AS MATERIALIZED (SELECT n.* FROM unnest($7::uuid[]) AS granted (id) CROSS JOIN LATERAL (",
+            "SELECT i.id, i.created_at, i.published_at, i.branch_id, i.organization_id FROM inspections i WHERE i.organization_id = granted.id AND ",
+            $status,
+            " AND (i.created_at, i.id) < ($3::timestamptz, $4::uuid) AND i.created_at >= $5::timestamptz",
+            " ORDER BY i.created_at DESC, i.id DESC LIMIT $9::bigint) n)",
+            " SELECT n.id, n.created_at FROM newest n",
+            " WHERE (n.organization_id = ANY ($1::uuid[]) OR n.branch_id IN (SELECT unnest($2::uuid[])))",
+            " AND ($6::timestamptz IS NULL OR n.published_at >= $6)",
+            " AND n.created_at > coalesce((SELECT max(partial.oldest) FROM (SELECT min(created_at) AS oldest FROM newest",
+            " GROUP BY organization_id HAVING count(*) = $9) partial), '-infinity')"
         ))
+    };
+}
+
+/// The condition that selects the rows of the branch, if it is granted. The subquery is executed once.
+macro_rules! of_branch {
+    () => {
+        concat!(
+            "i.branch_id = $9::uuid AND (SELECT b.organization_id = ANY ($1::uuid[]) OR b.id = ANY ($2::uuid[])",
+            " FROM branches b WHERE b.id = $9)"
+        )
+    };
+}
+
+macro_rules! branch {
+    ($status:literal) => {
+        page!(newest!(of_branch!(), $status, "$8::bigint"))
     };
 }
 
@@ -177,7 +206,7 @@ pub const MAX_WINDOW: i64 = max_in_window!();
 
 /// The rows of one organization or branch in a range of `published_at`; `$of` as in `newest!`.
 macro_rules! published {
-    ($of:literal, $status:literal) => {
+    ($of:expr, $status:literal) => {
         concat!(
             "SELECT i.id, i.created_at FROM inspections i WHERE ",
             $of,
@@ -232,11 +261,7 @@ macro_rules! window {
 
 macro_rules! branch_window {
     ($status:literal) => {
-        window_page!(concat!(
-            "SELECT n.id, n.created_at FROM branches b CROSS JOIN LATERAL (",
-            published!("i.branch_id = b.id", $status),
-            ") n WHERE b.id = $9::uuid AND (b.organization_id = ANY ($1::uuid[]) OR b.id = ANY ($2::uuid[]))"
-        ))
+        window_page!(published!(of_branch!(), $status))
     };
 }
 
@@ -247,6 +272,8 @@ pub struct Shapes {
     pub whole: [&'static Statement; MAX_WHOLE],
     /// For few granted organizations and branches.
     pub merge: &'static Statement,
+    /// For many granted branches with recent reports.
+    pub by_organization: &'static Statement,
     /// For many granted organizations and branches.
     pub many: &'static Statement,
     /// For one branch.
@@ -274,6 +301,8 @@ macro_rules! shapes {
                 pub(super) WHOLE_4 = whole!($status, 1 2 3 4);
                 /// For few granted organizations and branches.
                 pub(super) MERGE = merge!($status);
+                /// For many granted branches with recent reports.
+                pub(super) BY_ORGANIZATION = by_organization!($status);
                 /// For many granted organizations and branches.
                 pub(super) MANY = many!($status);
                 /// For one branch.
@@ -289,6 +318,7 @@ macro_rules! shapes {
         pub static $name: Shapes = Shapes {
             whole: [$module::WHOLE_1, $module::WHOLE_2, $module::WHOLE_3, $module::WHOLE_4],
             merge: $module::MERGE,
+            by_organization: $module::BY_ORGANIZATION,
             many: $module::MANY,
             branch: $module::BRANCH,
             window: $module::WINDOW,

@@ -1,6 +1,7 @@
 //! The list of reports for every variant of its query, compared page by page with a sorted model.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use partner_api_domain::grants::Grants;
@@ -151,21 +152,38 @@ async fn create_data() -> Data {
     }
 }
 
-fn granted(whole: Vec<Uuid>, branches: Vec<Uuid>) -> Grants {
-    Grants::new(whole, [(Uuid::nil(), branches)])
+/// Grants organizations in full, and branches, each with its organization.
+fn granted(data: &Data, whole: Vec<Uuid>, branches: Vec<Uuid>) -> Grants {
+    let mut restricted: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+    for branch in branches {
+        let place = data.branches.iter().position(|own| own.contains(&branch));
+        let organization = place.map_or(Uuid::nil(), |place| data.organizations[place]);
+        restricted.entry(organization).or_default().push(branch);
+    }
+    Grants::new(whole, restricted)
 }
 
 fn all_grants(data: &Data) -> Vec<Grants> {
     let whole = |organizations: &[usize]| organizations.iter().map(|place| data.organizations[*place]).collect();
     vec![
         Grants::default(),
-        granted(whole(&[0]), vec![]),
-        granted(whole(&[0, 1, 2]), vec![]),
-        granted(vec![], data.branches[1][..2].to_vec()),
-        granted(vec![], data.branches.concat()),
-        granted(whole(&[0]), data.branches[1][1..4].to_vec()),
-        granted(whole(&[2]), data.branches[..2].concat()),
-        granted(vec![Uuid::from_u128(7)], vec![Uuid::from_u128(8)]),
+        granted(data, whole(&[0]), vec![]),
+        granted(data, whole(&[0, 1, 2]), vec![]),
+        granted(data, vec![], data.branches[1][..2].to_vec()),
+        granted(data, vec![], data.branches.concat()),
+        granted(data, whole(&[0]), data.branches[1][1..4].to_vec()),
+        granted(data, whole(&[2]), data.branches[..2].concat()),
+        granted(
+            data,
+            vec![],
+            data.branches.iter().flat_map(|own| own[1..4].to_vec()).collect(),
+        ),
+        granted(
+            data,
+            whole(&[2]),
+            [&data.branches[0][..], &data.branches[1][4..]].concat(),
+        ),
+        granted(data, vec![Uuid::from_u128(7)], vec![Uuid::from_u128(8)]),
     ]
 }
 
@@ -301,8 +319,9 @@ async fn every_combination_of_grants_filters_and_page_size_lists_its_reports_in_
     for grants in all_grants(&data) {
         for filter in filters(&data) {
             let expected = expected(&data, &grants, &filter);
-            // With pages of 9, the larger grants use the query for many branches.
-            for limit in [9, 100] {
+            // With pages of 9, the larger grants use the query for many branches, after that by organization. With pages of 3, even
+            // the smaller ones do.
+            for limit in [3, 9, 100] {
                 let found = read_pages(&data.db, &grants, &filter, limit).await;
                 assert_eq!(found, expected, "{grants:?} {filter:?} {limit}");
             }
@@ -370,9 +389,9 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
         branches: vec![branches.clone()],
         reports: reports.into_iter().zip(ids).collect(),
     };
-    let whole = granted(vec![organization], vec![]);
+    let whole = Grants::new([organization], []);
     // With pages of 11, this grant uses the query for many branches.
-    let many = granted(vec![], branches);
+    let many = granted(&data, vec![], branches);
     for (from, count) in [(2_001, 2_000), (2_000, 2_001)] {
         for (grants, branch_id, limit) in [(&whole, None, 100), (&whole, Some(branch), 100), (&many, None, 11)] {
             let filter = ListFilter {
