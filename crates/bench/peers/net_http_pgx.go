@@ -614,7 +614,14 @@ func measurement(r *http.Request, id string, key *key, raw []byte) (interface{},
 	if rows.Next() {
 		// The other columns are about replays and open reports.
 		columns := make([]interface{}, len(rows.FieldDescriptions()))
-		columns[0], columns[2] = &branches, &recorded
+		for i, field := range rows.FieldDescriptions() {
+			switch string(field.Name) {
+			case "branches":
+				columns[i] = &branches
+			case "recorded":
+				columns[i] = &recorded
+			}
+		}
 		if err := rows.Scan(columns...); err != nil {
 			return nil, err
 		}
