@@ -62,6 +62,13 @@ impl Grants {
         &self.branches
     }
 
+    /// Returns the organization of each of the branches that are granted individually, in the same order.
+    pub fn organizations_of_branches(&self) -> Vec<Uuid> {
+        let each = self.restricted.iter();
+        each.flat_map(|(organization, branches)| std::iter::repeat_n(*organization, branches.len()))
+            .collect()
+    }
+
     /// Returns all organizations with a grant.
     pub fn organizations(&self) -> Vec<Uuid> {
         self.whole.iter().chain(self.restricted.keys()).copied().collect()
@@ -100,6 +107,7 @@ mod tests {
         let grants = Grants::new([id(10)], [(id(20), vec![id(21), id(22)]), (id(30), vec![])]);
         assert_eq!(grants.organizations(), [id(10), id(20), id(30)]);
         assert_eq!(grants.branches(), [id(21), id(22)]);
+        assert_eq!(grants.organizations_of_branches(), [id(20), id(20)]);
         assert_eq!((grants.whole(), grants.len()), (&[id(10)][..], 3));
         assert!(!grants.is_empty());
         assert_eq!(grants.of_organization(id(10)), Some(Grants::new([id(10)], [])));

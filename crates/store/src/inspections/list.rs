@@ -1,22 +1,16 @@
-//! The list of reports: the choice of the statement and the mapping of its rows.
-
-use std::cmp::Reverse;
+//! The list of reports: its filters, its pages, and the mapping of rows.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use partner_api_domain::{cursor::Position, grants::Grants, personal::StoredText, privacy::PiiMode};
 use rust_decimal::Decimal;
-use tokio_postgres::{
-    Row,
-    types::{ToSql, Type},
-};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
-    changes,
+    changes, newest_first,
     row::{Columns, Status, Vehicle},
-    statements::{self, Shapes},
 };
-use crate::{DbError, standby::Reader, statement::Statement};
+use crate::{DbError, standby::Reader};
 
 /// Before all rows: 0001-01-01.
 pub(super) const EARLIEST: DateTime<Utc> = second(-62_135_596_800);
@@ -62,7 +56,7 @@ impl ListFilter {
     }
 
     /// Returns whether `published_at` is bounded.
-    fn is_ranged(&self) -> bool {
+    pub(super) fn is_ranged(&self) -> bool {
         self.published_from.is_some() || self.published_to.is_some()
     }
 }
@@ -129,135 +123,32 @@ pub async fn list(
         return Ok(ListPage::default());
     }
     let rows = limit + 1;
-    if filter.is_of_changes() || filter.report_number.is_some() || filter.vin.is_some() {
-        return Ok(page(changes::page(client, grants, filter, after, rows).await?, limit));
-    }
-    let (before, before_id) = start(filter, after);
-    let created_from = filter.created_from.map_or(EARLIEST, round_up);
-    let published_from = filter.published_from.map(round_up);
-    let published_to = filter.published_to.map(round_down);
-    let (whole, branches) = (grants.whole(), grants.branches());
-    let shapes = shapes(filter.status);
-    if let Some(statement) = for_whole_organizations(shapes, grants, filter) {
-        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
-            (&whole, Type::UUID_ARRAY),
-            (&before, Type::TIMESTAMPTZ),
-            (&before_id, Type::UUID),
-            (&created_from, Type::TIMESTAMPTZ),
-            (&rows, Type::INT8),
-        ];
-        let mut items = items(&client.query_typed(statement, &parameters).await?, false)?;
-        items.sort_unstable_by_key(|(position, _)| Reverse((position.time, position.id)));
-        return Ok(page(items, limit));
-    }
-    let created_in_range = created_in_range(filter)
-        .filter(|from| *from < before)
-        .map(|from| from.max(created_from));
-    if let Some(read) = rows_by_organization(grants, filter, rows)
-        && (created_in_range.is_some() || !filter.is_ranged())
-    {
-        let organizations = grants.organizations();
-        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
-            (&whole, Type::UUID_ARRAY),
-            (&branches, Type::UUID_ARRAY),
-            (&before, Type::TIMESTAMPTZ),
-            (&before_id, Type::UUID),
-            (created_in_range.as_ref().unwrap_or(&created_from), Type::TIMESTAMPTZ),
-            (&published_from, Type::TIMESTAMPTZ),
-            (&organizations, Type::UUID_ARRAY),
-            (&rows, Type::INT8),
-            (&read, Type::INT8),
-        ];
-        let found = client.query_typed(shapes.by_organization, &parameters).await?;
-        if fills(&found, rows) {
-            return Ok(page(items(&found, false)?, limit));
-        }
-    }
-    let parameters = |created_from| {
-        let mut parameters: Vec<(&(dyn ToSql + Sync), Type)> = vec![
-            (&whole, Type::UUID_ARRAY),
-            (&branches, Type::UUID_ARRAY),
-            (&before, Type::TIMESTAMPTZ),
-            (&before_id, Type::UUID),
-            (created_from, Type::TIMESTAMPTZ),
-            (&published_from, Type::TIMESTAMPTZ),
-            (&published_to, Type::TIMESTAMPTZ),
-            (&rows, Type::INT8),
-        ];
-        parameters.extend(filter.branch_id.iter().map(|branch| (branch as _, Type::UUID)));
-        parameters
-    };
-    let ordered = if filter.branch_id.is_some() {
-        shapes.branch
-    } else if exceed(grants, rows) {
-        shapes.many
+    let items = if filter.is_of_changes() || filter.report_number.is_some() || filter.vin.is_some() {
+        changes::page(client, grants, filter, after, rows).await?
     } else {
-        shapes.merge
+        newest_first::page(client, grants, filter, after, rows).await?
     };
-    if let Some(from) = &created_in_range {
-        let found = client.query_typed(ordered, &parameters(from)).await?;
-        if fills(&found, rows) {
-            return Ok(page(items(&found, false)?, limit));
-        }
+    Ok(page(items, limit))
+}
+
+/// Rows of the beginning of a page.
+pub(super) struct Part {
+    /// The rows.
+    pub(super) items: Page,
+    /// Whether no other row belongs on the page.
+    pub(super) is_complete: bool,
+}
+
+impl Part {
+    /// Returns the page of at most `rows` rows, unless rows of it are missing.
+    pub(super) fn into_page(self, rows: i64) -> Option<Page> {
+        (self.is_complete || is_full(&self.items, rows)).then_some(self.items)
     }
-    let parameters = parameters(&created_from);
-    if filter.is_ranged() {
-        let sql = if filter.branch_id.is_some() {
-            shapes.branch_window
-        } else {
-            shapes.window
-        };
-        if let Some(items) = window_items(&client.query_typed(sql, &parameters).await?)? {
-            return Ok(page(items, limit));
-        }
-    }
-    let rows = client.query_typed(ordered, &parameters).await?;
-    Ok(page(items(&rows, false)?, limit))
 }
 
-fn fills(found: &[Row], rows: i64) -> bool {
-    i64::try_from(found.len()).is_ok_and(|found| found == rows)
-}
-
-/// Returns how many of the newest rows of each organization are read before those of each branch, if the filter has no branch. These are
-/// at most three for each branch, which costs less than finding the branch in an index.
-fn rows_by_organization(grants: &Grants, filter: &ListFilter, rows: i64) -> Option<i64> {
-    if filter.branch_id.is_some() {
-        return None;
-    }
-    let organizations = i64::try_from(grants.organizations().len()).ok()?;
-    let branches = i64::try_from(grants.branches().len()).ok()?;
-    let read = rows * organizations.max(4);
-    (read <= 3 * branches).then_some(read / organizations)
-}
-
-/// Returns the start of the range of `published_at` if reports that were created after it are likely to fill a page: the range has no
-/// end and began more than a day ago. All other reports of the range come later in the list, so that such a page is complete, and
-/// it is found in the order of the list without reading the range.
-fn created_in_range(filter: &ListFilter) -> Option<DateTime<Utc>> {
-    let from = filter.published_from.map(round_up)?;
-    (filter.published_to.is_none() && from < Utc::now() - TimeDelta::days(1)).then_some(from)
-}
-
-/// Returns whether there are more granted organizations and branches than `rows` on the page.
-pub(super) fn exceed(grants: &Grants, rows: i64) -> bool {
-    i64::try_from(grants.len()).is_ok_and(|granted| granted > rows)
-}
-
-/// Returns the statement for a few organizations granted in full, if the filter has only a status and creation times.
-fn for_whole_organizations(shapes: &Shapes, grants: &Grants, filter: &ListFilter) -> Option<&'static Statement> {
-    let is_plain = grants.branches().is_empty() && filter.branch_id.is_none() && !filter.is_ranged();
-    let index = grants.whole().len().checked_sub(1)?;
-    shapes.whole.get(index).copied().filter(|_| is_plain)
-}
-
-fn shapes(status: Option<Status>) -> &'static Shapes {
-    match status {
-        None => &statements::DEFAULT,
-        Some(Status::Published) => &statements::PUBLISHED,
-        Some(Status::Archived) => &statements::ARCHIVED,
-        Some(Status::Cancelled) => &statements::CANCELLED,
-    }
+/// Returns whether a page has all of its `rows`.
+pub(super) fn is_full(items: &Page, rows: i64) -> bool {
+    i64::try_from(items.len()).is_ok_and(|count| count == rows)
 }
 
 /// Returns the start of the page: the cursor's row, or `created_to` if it comes later in the list.
@@ -295,20 +186,20 @@ fn page(mut items: Page, limit: i64) -> ListPage {
     }
 }
 
-/// Reads the rows of a window statement; `None` if the range has too many reports to be read completely.
-fn window_items(rows: &[Row]) -> Result<Option<Page>, DbError> {
-    let mut items = Vec::with_capacity(rows.len());
+/// Reads the rows of a statement with `is_complete`.
+pub(super) fn part(rows: &[Row], is_by_change: bool) -> Result<Part, DbError> {
+    let mut part = Part {
+        items: Vec::with_capacity(rows.len()),
+        is_complete: false,
+    };
     for row in rows {
-        let in_range: i64 = row.try_get("in_range")?;
-        if in_range > statements::MAX_WINDOW {
-            return Ok(None);
-        }
+        part.is_complete = row.try_get("is_complete")?;
         // An empty page has one row of nulls.
         if row.try_get::<_, Option<Uuid>>(0)?.is_some() {
-            items.push(item(row, false)?);
+            part.items.push(item(row, is_by_change)?);
         }
     }
-    Ok(Some(items))
+    Ok(part)
 }
 
 /// Reads the rows of a statement. In a list of changes, each row has its own time after the columns of the page.

@@ -6,6 +6,8 @@
 mod changes;
 mod detail;
 mod list;
+mod newest_first;
+mod places;
 mod row;
 mod statements;
 mod visible;

@@ -165,6 +165,11 @@ fn granted(data: &Data, whole: Vec<Uuid>, branches: Vec<Uuid>) -> Grants {
 
 fn all_grants(data: &Data) -> Vec<Grants> {
     let whole = |organizations: &[usize]| organizations.iter().map(|place| data.organizations[*place]).collect();
+    // Adds organizations without reports, up to `count`.
+    let unknown = |mut organizations: Vec<Uuid>, count: u128| {
+        organizations.extend((organizations.len() as u128..count).map(Uuid::from_u128));
+        organizations
+    };
     vec![
         Grants::default(),
         granted(data, whole(&[0]), vec![]),
@@ -184,6 +189,25 @@ fn all_grants(data: &Data) -> Vec<Grants> {
             [&data.branches[0][..], &data.branches[1][4..]].concat(),
         ),
         granted(data, vec![Uuid::from_u128(7)], vec![Uuid::from_u128(8)]),
+        granted(data, unknown(whole(&[0, 1, 2]), 7), vec![]),
+        granted(data, unknown(whole(&[1, 2]), 13), vec![]),
+        granted(data, unknown(whole(&[0, 2]), 17), vec![]),
+        granted(data, vec![], vec![data.branches[1][3]]),
+        granted(
+            data,
+            vec![],
+            [&data.branches[0][1..4], &data.branches[2][3..5]].concat(),
+        ),
+        // So many that a range of publication times is read by organization.
+        granted(
+            data,
+            whole(&[2]),
+            data.branches[0][1..4]
+                .iter()
+                .copied()
+                .chain((10..500).map(Uuid::from_u128))
+                .collect(),
+        ),
     ]
 }
 
@@ -319,9 +343,8 @@ async fn every_combination_of_grants_filters_and_page_size_lists_its_reports_in_
     for grants in all_grants(&data) {
         for filter in filters(&data) {
             let expected = expected(&data, &grants, &filter);
-            // With pages of 9, the larger grants use the query for many branches, after that by organization. With pages of 3, even
-            // the smaller ones do.
-            for limit in [3, 9, 100] {
+            // The smaller the page, the more grants are read by organization first; the larger, the more are read in two steps.
+            for limit in [3, 9, 40, 100] {
                 let found = read_pages(&data.db, &grants, &filter, limit).await;
                 assert_eq!(found, expected, "{grants:?} {filter:?} {limit}");
             }
@@ -390,10 +413,10 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
         reports: reports.into_iter().zip(ids).collect(),
     };
     let whole = Grants::new([organization], []);
-    // With pages of 11, this grant uses the query for many branches.
+    // With pages of 30, this grant uses the query for many branches.
     let many = granted(&data, vec![], branches);
     for (from, count) in [(2_001, 2_000), (2_000, 2_001)] {
-        for (grants, branch_id, limit) in [(&whole, None, 100), (&whole, Some(branch), 100), (&many, None, 11)] {
+        for (grants, branch_id, limit) in [(&whole, None, 100), (&whole, Some(branch), 100), (&many, None, 30)] {
             let filter = ListFilter {
                 branch_id,
                 published_from: Some(at(from)),
