@@ -131,7 +131,7 @@ pub async fn list(
     Ok(page(items, limit))
 }
 
-/// Rows of the beginning of a page.
+/// The rows of a page that a statement has found, which may be only some of them.
 pub(super) struct Part {
     /// The rows.
     pub(super) items: Page,

@@ -83,7 +83,7 @@ impl Query<'_> {
                     return Ok(items);
                 }
             }
-            // Branches have few reports in a short range.
+            // Few branches create and publish a page of reports within a day.
             if self.is_long_range() || self.grants.branches().is_empty() {
                 let items = self.in_order(from).await?;
                 if is_full(&items, self.rows) {
@@ -97,9 +97,8 @@ impl Query<'_> {
         }
     }
 
-    /// Returns the earliest `created_at` with which reports of a range of `published_at` without an end fill a page if they can: the
-    /// start of the range. All other reports of the range come later in the list, and such a page is found in the order of the
-    /// list without reading the range.
+    /// Returns the start of a range of `published_at` that has no end, as a bound of `created_at`. A full page of reports that were created
+    /// since then is the page, because all other reports of the range come later in the list, and it is found without reading the range.
     fn created_in_range(&self) -> Option<DateTime<Utc>> {
         let from = self.published_from.filter(|_| self.published_to.is_none())?;
         (from < self.before).then(|| from.max(self.created_from))
@@ -226,11 +225,11 @@ impl Query<'_> {
     }
 }
 
-/// How many pages of the database the lookup of a branch in an index reads, about.
+/// About how many pages of the database the lookup of a branch in an index reads.
 const PAGES_OF_BRANCH: usize = 5;
 
-/// Returns how many of the first rows of each organization are read before those of each branch, if that is worthwhile: these are at most
-/// three for each branch, which costs less than finding the branch in an index.
+/// Returns how many of the first rows of each organization to read before those of each branch. `None` if these are more than three for
+/// each branch, because finding the branches in an index then costs less.
 pub(super) fn rows_by_organization(grants: &Grants, rows: i64) -> Option<i64> {
     let organizations = i64::try_from(grants.organizations().len()).ok()?;
     let branches = i64::try_from(grants.branches().len()).ok()?;
