@@ -270,8 +270,9 @@ export function openPage() {
         : h(
             "div",
             { key: "other", class: "known" },
-            form.known && note("fair", knownVehicle(form.known)),
+            // Before the note, which may appear while the button is pressed and would move it away from the pointer.
             button(t("open.otherVehicle"), otherVehicle, { kind: "quiet", id: "other-vehicle" }),
+            form.known && note("fair", knownVehicle(form.known)),
           ),
       form.alreadyOpen && alreadyOpen(),
       form.error && note("bad", form.error),
