@@ -27,11 +27,10 @@ use partner_api_domain::privacy::PiiMode;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
-use super::list::{EARLIEST, ListFilter, Page, items, part, round_down, round_up, start};
+use super::list::{EARLIEST, ListFilter, Page, columns, items, part, round_down, round_up, start};
 use super::newest_first::{are_many, rows_by_organization, rows_of_each};
 use super::places::{self, Few};
 use super::row::Status;
-use super::statements::columns;
 use crate::statement;
 use crate::{DbError, standby::Reader, statement::Statement};
 

@@ -207,6 +207,24 @@ pub(super) fn items(rows: &[Row], is_by_change: bool) -> Result<Page, DbError> {
     rows.iter().map(|row| item(row, is_by_change)).collect()
 }
 
+/// The columns of the page, in the order in which `item` reads them. `updated_at` is the later of the report's own time and
+/// the organization's.
+macro_rules! columns {
+    ($pii_mode:literal, $reports_changed_at:literal) => {
+        concat!(
+            "r.id, r.report_number, r.organization_id, r.branch_id, r.status, r.package_name, r.overall_score, ",
+            "r.final_price, r.published_at, r.created_at, v.plate, v.vin, v.brand, v.model, v.year, v.type, ",
+            "v.fuel_type, v.transmission, v.color, v.mileage_km, ",
+            $pii_mode,
+            ", greatest(r.updated_at, ",
+            $reports_changed_at,
+            ")"
+        )
+    };
+}
+
+pub(super) use columns;
+
 fn item(row: &Row, is_by_change: bool) -> Result<(Position, ListItem), DbError> {
     let mut columns = Columns::of(row);
     let item = ListItem {

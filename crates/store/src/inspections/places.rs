@@ -6,8 +6,7 @@ use partner_api_domain::grants::Grants;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
-use super::list::{Page, items};
-use super::statements::columns;
+use super::list::{Page, columns, items};
 use crate::statement;
 use crate::{DbError, standby::Reader, statement::Statement};
 
@@ -70,15 +69,26 @@ macro_rules! newest_of_branch {
     };
 }
 
-/// The page from the newest rows of all places.
-macro_rules! page_of_places {
-    ($first:expr $(, $other:expr)*) => {
+/// The first rows of all places in `$order`, at most `$limit`.
+macro_rules! first_of_places {
+    ($order:literal, $limit:literal, $first:expr $(, $other:expr)*) => {
         concat!(
             "(SELECT * FROM (SELECT * FROM (",
             $first,
             $(" UNION ALL ", $other,)*
-            ") merged ORDER BY created_at DESC, id DESC LIMIT $5::bigint) bounded LIMIT 101)"
+            ") merged ORDER BY ",
+            $order,
+            " LIMIT ",
+            $limit,
+            ") bounded LIMIT 101)"
         )
+    };
+}
+
+/// The page from the newest rows of all places.
+macro_rules! page_of_places {
+    ($($place:expr),+) => {
+        first_of_places!("created_at DESC, id DESC", "$5::bigint", $($place),+)
     };
 }
 
@@ -151,15 +161,13 @@ macro_rules! changes_of_branches {
 
 /// The page of changes from all places. Each row has its own time after the columns of the page.
 macro_rules! page_of_changed_places {
-    ($first:expr $(, $other:expr)*) => {
+    ($($place:expr),+) => {
         concat!(
             "SELECT ",
             columns!("o.pii_mode", "o.reports_changed_at"),
-            ", r.updated_at FROM (SELECT * FROM (SELECT * FROM (",
-            $first,
-            $(" UNION ALL ", $other,)*
-            ") merged ORDER BY updated_at, id LIMIT $6::bigint) bounded LIMIT 101) r",
-            " JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id",
+            ", r.updated_at FROM ",
+            first_of_places!("updated_at, id", "$6::bigint", $($place),+),
+            " r JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id",
             " ORDER BY r.updated_at, r.id"
         )
     };
@@ -288,5 +296,6 @@ pub(super) async fn changes(
 }
 
 pub(super) use {
-    branches, columns_of_place, newest_of_branch, newest_of_place, newest_of_whole, page_of_places, whole,
+    branches, columns_of_place, first_of_places, newest_of_branch, newest_of_place, newest_of_whole, page_of_places,
+    whole,
 };

@@ -38,8 +38,10 @@
 //! A page has at most 100 rows, plus one that shows whether there is a next page. The constant `LIMIT 101` gives this number to the
 //! planner, which does not have the values of parameters in a generic plan.
 
+use super::list::columns;
 use super::places::{
-    OfFew, branches, columns_of_place, newest_of_branch, newest_of_place, newest_of_whole, page_of_places, whole,
+    OfFew, branches, columns_of_place, first_of_places, newest_of_branch, newest_of_place, newest_of_whole,
+    page_of_places, whole,
 };
 use crate::statement;
 use crate::statement::Statement;
@@ -74,24 +76,6 @@ macro_rules! newest {
         )
     };
 }
-
-/// The columns of the page, in the order in which `list` reads them. `updated_at` is the later of the report's own time and
-/// the organization's.
-macro_rules! columns {
-    ($pii_mode:literal, $reports_changed_at:literal) => {
-        concat!(
-            "r.id, r.report_number, r.organization_id, r.branch_id, r.status, r.package_name, r.overall_score, ",
-            "r.final_price, r.published_at, r.created_at, v.plate, v.vin, v.brand, v.model, v.year, v.type, ",
-            "v.fuel_type, v.transmission, v.color, v.mileage_km, ",
-            $pii_mode,
-            ", greatest(r.updated_at, ",
-            $reports_changed_at,
-            ")"
-        )
-    };
-}
-
-pub(super) use columns;
 
 /// The rows with the IDs in `found`, in the order of the list.
 macro_rules! page {
