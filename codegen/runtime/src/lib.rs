@@ -7,6 +7,7 @@
 pub mod body;
 #[cfg(feature = "server")]
 pub mod call;
+pub mod date_time;
 pub mod decimal;
 mod diagnosis;
 #[cfg(feature = "server")]

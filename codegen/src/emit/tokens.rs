@@ -228,18 +228,21 @@ pub(super) fn write_attribute(field: &Field) -> Option<TokenStream> {
     }
     let absent = (!field.required).then(|| quote! { #[serde(skip_serializing_if = "Option::is_none")] });
     let absent = absent.filter(|_| field.is_option());
-    let decimal = decimal_attribute(&field.ty, field.is_option());
-    match (absent, decimal) {
+    let function = serialize_attribute(&field.ty, field.is_option());
+    match (absent, function) {
         (None, None) => None,
-        (absent, decimal) => Some(quote! { #absent #decimal }),
+        (absent, function) => Some(quote! { #absent #function }),
     }
 }
 
-/// The attribute that serializes a decimal amount.
-pub(super) fn decimal_attribute(ty: &Type, is_option: bool) -> Option<TokenStream> {
-    let Type::Decimal { places } = ty else { return None };
+/// The attribute that serializes a decimal amount, or a date and time.
+pub(super) fn serialize_attribute(ty: &Type, is_option: bool) -> Option<TokenStream> {
     let function = if is_option { "serialize_optional" } else { "serialize" };
-    let path = format!("codegen_runtime::decimal::{function}::<{places}, _>");
+    let path = match ty {
+        Type::Decimal { places } => format!("codegen_runtime::decimal::{function}::<{places}, _>"),
+        Type::DateTime => format!("codegen_runtime::date_time::{function}"),
+        _ => return None,
+    };
     Some(quote! { #[serde(serialize_with = #path)] })
 }
 

@@ -99,7 +99,7 @@ fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
 /// A newtype, whose rules are checked when it is read.
 fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
     let ident = &definition.ident;
-    let attribute = tokens::decimal_attribute(ty, false).filter(|_| definition.in_responses);
+    let attribute = tokens::serialize_attribute(ty, false).filter(|_| definition.in_responses);
     let serialize = definition.in_responses.then(|| quote! { Serialize, });
     let inner = tokens::rust_type(ty);
     let reading = definition.in_requests.then(|| {

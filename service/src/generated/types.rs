@@ -29,6 +29,7 @@ pub struct Health {
     pub partner: uuid::Uuid,
     pub environment: Environment,
     /// The server's time, in UTC. Compare your clock with it; signatures allow a difference of 300 s.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub server_time: DateTime<Utc>,
 }
 impl JsonSchema for Health {
@@ -329,13 +330,16 @@ pub struct InspectionListItem {
     pub final_price_try: Decimal,
     pub vehicle: Vehicle,
     /// Time at which the report was published, in UTC. `published_from` and `published_to` filter by it.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub published_at: DateTime<Utc>,
     /// Time at which the report was created, in UTC. The list is ordered by it.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub created_at: DateTime<Utc>,
     /// Time of the report's last change, in UTC: of its status, prices, texts, vehicle, forms, photos or PDF, or of
     /// data that all reports of the organization show, such as its `pii_mode`. The time may be later than the last
     /// change that you can see, but is never earlier. `updated_from` and `updated_to` filter by it. For
     /// reports from before version 1.3.0, it is not earlier than the introduction of that version.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub updated_at: DateTime<Utc>,
 }
 impl JsonSchema for InspectionListItem {
@@ -409,6 +413,7 @@ pub struct Inspection {
     /// Overall score of the vehicle in points, from 0 (worst) to 100 (best).
     pub overall_score: i32,
     /// Time of the last change to the report, its forms, photos or PDF, in UTC, as in the list.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub updated_at: DateTime<Utc>,
     pub links: Links,
 }
@@ -679,6 +684,7 @@ pub struct Photo {
     /// Presigned link to a thumbnail, valid until `expires_at`; null if there is none.
     pub thumb_url: Option<String>,
     /// Time at which the links expire, in UTC, 900 seconds after the response.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub expires_at: DateTime<Utc>,
     /// Media type of the photo.
     pub mime_type: String,

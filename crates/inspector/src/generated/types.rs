@@ -79,6 +79,7 @@ pub struct SessionData {
     /// The value of `X-CSRF-Token` for every request that changes something.
     pub csrf_token: String,
     /// The latest time at which the session ends.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub ends_at: DateTime<Utc>,
 }
 impl JsonSchema for SessionData {
@@ -297,6 +298,7 @@ pub struct OpenReportLine {
     /// The number of pending measurements for the report's plate at its branch.
     pub waiting: i32,
     /// The time at which the report was opened.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub created_at: DateTime<Utc>,
 }
 impl JsonSchema for OpenReportLine {
@@ -1492,9 +1494,11 @@ pub struct ReportData {
     /// All PDFs of the report that were ever published, the oldest first.
     pub published_pdfs: Vec<PublishedPdf>,
     /// The time at which the report was opened.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub created_at: DateTime<Utc>,
     /// The time of the first publication.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize_optional")]
     pub published_at: Option<DateTime<Utc>>,
 }
 impl JsonSchema for ReportData {
@@ -1672,6 +1676,7 @@ pub struct Point {
     pub written_by: Option<String>,
     /// The time at which the answer was written.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize_optional")]
     pub written_at: Option<DateTime<Utc>>,
     /// Whether the report is published only if the point was inspected.
     pub is_required: bool,
@@ -1718,8 +1723,10 @@ pub struct EarlierAnswer {
     /// The author, a person or a device.
     pub written_by: String,
     /// The time at which it was written.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub written_at: DateTime<Utc>,
     /// The time at which it was replaced or removed.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub replaced_at: DateTime<Utc>,
 }
 impl JsonSchema for EarlierAnswer {
@@ -1743,6 +1750,7 @@ pub struct ReplacedAnswer {
     /// The inspector.
     pub written_by: String,
     /// The time at which the inspector wrote it.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub written_at: DateTime<Utc>,
 }
 impl JsonSchema for ReplacedAnswer {
@@ -1761,6 +1769,7 @@ pub struct PublishedPdf {
     /// The SHA-256 of the file, in hexadecimal.
     pub sha256: String,
     /// The time at which it was rendered.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub published_at: DateTime<Utc>,
     /// The reason of the revision that replaced it; null without one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -1807,6 +1816,7 @@ pub struct PlateCorrection {
     /// The inspector who corrected it.
     pub by: String,
     /// The time of the correction.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub at: DateTime<Utc>,
 }
 impl JsonSchema for PlateCorrection {
@@ -1828,8 +1838,10 @@ pub struct SettledMeasurement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_serial: Option<String>,
     /// The time of the measurement.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub measured_at: DateTime<Utc>,
     /// The time at which it was applied or discarded.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub settled_at: DateTime<Utc>,
     /// The inspector; null if it was applied when it arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -1913,8 +1925,10 @@ pub struct WaitingMeasurement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partner: Option<String>,
     /// The time at which the measurement arrived.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub received_at: DateTime<Utc>,
     /// The time of the measurement as the device reported it, or the time at which it arrived.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub measured_at: DateTime<Utc>,
     /// The values, each with the result of applying it.
     pub values: Vec<WaitingValue>,
@@ -1974,6 +1988,7 @@ pub struct Transition {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The time of the transition.
+    #[serde(serialize_with = "codegen_runtime::date_time::serialize")]
     pub at: DateTime<Utc>,
 }
 impl JsonSchema for Transition {
