@@ -56,13 +56,15 @@ impl PiiMode {
         match self {
             Self::None => HIDDEN.to_owned(),
             Self::Masked => {
-                let characters: Vec<char> = stored.chars().collect();
                 let (first, last) = VIN_SHOWN;
-                if characters.len() < 2 * (first + last) {
+                if stored.chars().count() < 2 * (first + last) {
                     return HIDDEN.to_owned();
                 }
-                let head: String = characters[..first].iter().collect();
-                let tail: String = characters[characters.len() - last..].iter().collect();
+                let head = stored.char_indices().nth(first).map_or("", |(end, _)| &stored[..end]);
+                let tail = stored
+                    .char_indices()
+                    .nth_back(last - 1)
+                    .map_or("", |(start, _)| &stored[start..]);
                 format!("{head}{HIDDEN}{tail}")
             }
             Self::Full => stored.to_owned(),

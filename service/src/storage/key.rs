@@ -7,23 +7,24 @@ use super::StorageError;
 /// The maximum length of a key in bytes. The limit of S3 is 1,024.
 const MAX_LENGTH: usize = 512;
 
-/// Checks a key: segments of `A-Z a-z 0-9 - _ .` that do not start with a dot, joined by single slashes. So no key leaves the
-/// folder, names a hidden file, or needs encoding in a URL. A segment has at most 255 bytes, the limit of file systems.
-pub(super) fn check(key: &str) -> Result<Path, StorageError> {
+/// Returns whether a text is a valid object key: segments of `A-Z a-z 0-9 - _ .` that do not start with a dot, joined by single
+/// slashes. So no key leaves the folder, names a hidden file, or needs encoding in a URL. A segment has at most 255 bytes, the limit of
+/// file systems.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let is_valid = |segment: &str| {
         !segment.is_empty() && segment.len() <= 255 && !segment.starts_with('.') && segment.bytes().all(plain)
     };
-    if key.len() > MAX_LENGTH || !key.split('/').all(is_valid) {
+    text.len() <= MAX_LENGTH && text.split('/').all(is_valid)
+}
+
+/// Returns the path of a valid key in the storage.
+pub(super) fn check(key: &str) -> Result<Path, StorageError> {
+    if !is_key(key) {
         return Err(StorageError::InvalidKey);
     }
     Path::parse(key).map_err(|_| StorageError::InvalidKey)
-}
-
-/// Returns whether a text is a valid object key.
-#[must_use]
-pub fn is_key(text: &str) -> bool {
-    check(text).is_ok()
 }
 
 /// Returns the content type of a key, by its file extension. File systems do not store content types, so the extension decides in

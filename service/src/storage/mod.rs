@@ -402,7 +402,9 @@ impl Storage {
         lifetime: Duration,
         now: DateTime<Utc>,
     ) -> Result<PresignedUrl, StorageError> {
-        let path = key::check(key)?;
+        if !is_key(key) {
+            return Err(StorageError::InvalidKey);
+        }
         let setup = |error: &dyn fmt::Display| StorageError::Setup(format!("link lifetime: {error}"));
         // Like S3, counts from the start of the current second.
         let expires_at = now
@@ -411,7 +413,10 @@ impl Storage {
             + TimeDelta::from_std(lifetime).map_err(|error| setup(&error))?;
         let url = match &*self.0 {
             Backend::Folder { links, .. } => links.sign(key, expires_at.timestamp()),
-            Backend::S3 { signer, .. } => signer.signed_url(Method::GET, &path, lifetime).await?.into(),
+            Backend::S3 { signer, .. } => signer
+                .signed_url(Method::GET, &key::check(key)?, lifetime)
+                .await?
+                .into(),
         };
         Ok(PresignedUrl { url, expires_at })
     }
