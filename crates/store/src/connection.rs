@@ -41,15 +41,11 @@ pub struct Connection {
 
 /// The connection of the driver.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one for each request, and a box would have to be allocated for each"
-)]
 enum Source {
     /// One for this value alone.
     Own {
-        // `None` only while the connection is dropped.
-        object: Option<Object>,
+        // `None` only while the connection is dropped. Boxed, because most reads use a shared connection and would have the space for it.
+        object: Option<Box<Object>>,
         // A count, because statements may run concurrently.
         unfinished: AtomicUsize,
     },
@@ -68,14 +64,16 @@ impl Connection {
 
     /// Takes a connection that is valid until `deadline`.
     pub(super) async fn take_until(pool: &Pool, deadline: Instant) -> Result<Self, DbError> {
+        // Boxed, because this future is large, and most reads use a shared connection instead.
         #[expect(clippy::disallowed_methods, reason = "all other code takes a `Connection`")]
-        let object = tokio::time::timeout_at(deadline, pool.get())
+        let taking = Box::pin(pool.get());
+        let object = tokio::time::timeout_at(deadline, taking)
             .await
             .map_err(|_| DbError::TimedOut)??;
         Ok(Connection {
             _quota_permit: None,
             source: Source::Own {
-                object: Some(object),
+                object: Some(Box::new(object)),
                 unfinished: AtomicUsize::new(0),
             },
             deadline,
@@ -94,7 +92,7 @@ impl Connection {
     /// Returns the connection of the driver, unless it is shared.
     pub(super) fn into_object(mut self) -> Option<Object> {
         match &mut self.source {
-            Source::Own { object, .. } => object.take(),
+            Source::Own { object, .. } => object.take().map(|object| *object),
             Source::Shared(_) => None,
         }
     }
@@ -250,7 +248,7 @@ impl Drop for Connection {
             && *unfinished.get_mut() > 0
             && let Some(object) = object.take()
         {
-            drop(Object::take(object));
+            drop(Object::take(*object));
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use futures::FutureExt;
+
 use crate::statement::Statement;
 
 /// The maximum number of stages that are recorded for a request. A typical request has fewer than ten.
@@ -53,7 +55,9 @@ pub struct TimedStage {
 }
 
 /// Runs `work`, and records its start and end as a stage of the current request, even if `work` is dropped before it finishes.
-pub async fn stage<T>(stage: Stage, work: impl Future<Output = T>) -> T {
+///
+/// This is not an `async` function, because its future would have space for `work` twice: as an argument, and while it waits for it.
+pub fn stage<T>(stage: Stage, work: impl Future<Output = T>) -> impl Future<Output = T> {
     struct Running(Stage, Option<Instant>);
     impl Drop for Running {
         fn drop(&mut self) {
@@ -68,16 +72,15 @@ pub async fn stage<T>(stage: Stage, work: impl Future<Output = T>) -> T {
             });
         }
     }
-    let began = STAGES.try_with(|_| Instant::now()).ok();
-    let _running = Running(stage, began);
-    work.await
+    let running = Running(stage, STAGES.try_with(|_| Instant::now()).ok());
+    work.map(move |result| {
+        drop(running);
+        result
+    })
 }
 
 /// Runs the work of a request, and returns its result and its stages.
-pub async fn record<T>(work: impl Future<Output = T>) -> (T, Vec<TimedStage>) {
-    let recorded = async {
-        let result = work.await;
-        (result, STAGES.with(RefCell::take))
-    };
-    STAGES.scope(RefCell::default(), recorded).await
+pub fn record<T>(work: impl Future<Output = T>) -> impl Future<Output = (T, Vec<TimedStage>)> {
+    let recorded = work.map(|result| (result, STAGES.with(RefCell::take)));
+    STAGES.scope(RefCell::default(), recorded)
 }

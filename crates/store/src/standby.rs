@@ -347,11 +347,12 @@ impl Reader {
             return None;
         }
         let connect = async || {
-            let checked = async {
+            // Boxed, because most reads have no standby or have connected to it.
+            let checked = Box::pin(async {
                 let connection = Connection::take_until(&standby.standbys.pool, standby.until).await?;
                 standby.standbys.check(&connection).await?;
                 Ok(connection)
-            };
+            });
             checked.await.map_err(|reason| self.standby_failed(&reason)).ok()
         };
         standby.connection.get_or_init(connect).await.as_ref()

@@ -257,9 +257,10 @@ impl Contract for Gateway {
         if is_signed(path) {
             return Ok(None);
         }
+        // Boxed, because the signed requests, which are most of them, would have the space for it.
         let response = match ReportPages::template(path) {
-            Some(_) => self.0.report_pages.respond(info.address, head).await,
-            None => public::respond(pages, &context.storage, head).await,
+            Some(_) => Box::pin(self.0.report_pages.respond(info.address, head)).await,
+            None => Box::pin(public::respond(pages, &context.storage, head)).await,
         };
         response.map(Some)
     }

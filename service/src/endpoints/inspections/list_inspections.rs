@@ -50,14 +50,8 @@ pub async fn handle(
     };
     let page = match narrowed(caller.grants(), &query) {
         Some((grants, filter)) if !grants.is_empty() => {
-            inspections::list(
-                &context.reader(caller).await?,
-                &grants,
-                &filter,
-                after,
-                i64::from(query.limit),
-            )
-            .await?
+            let client = context.reader(caller).await?;
+            inspections::list(&client, &grants, &filter, after, i64::from(query.limit)).await?
         }
         _ => ListPage::default(),
     };
